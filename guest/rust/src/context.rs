@@ -5,6 +5,7 @@ use pointwork_events::{Event, IoEvent};
 
 use crate::failure::Failure;
 use crate::form::{Async, Blocking};
+use crate::guards_run::GuardsRun;
 use crate::reply::{Deferred, IntoOutcome, Outcome, Reply};
 use crate::request::Request;
 use crate::stream::{BodyReader, BodyWriter};
@@ -33,6 +34,7 @@ use crate::{backend, payload};
 /// }
 /// ```
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct Context<F = Blocking> {
     request: Request,
     form: PhantomData<F>,
@@ -53,7 +55,25 @@ impl<F> Deref for Context<F> {
 impl<F> Context<F> {
     pub(crate) fn new(raw: backend::Context) -> Self {
         Self {
-            request: Request { raw },
+            request: Request {
+                raw,
+                guards: GuardsRun::default(),
+            },
+            form: PhantomData,
+        }
+    }
+
+    /// The same context in another form. No module has both: a form that the module does not have is that of a unit test.
+    #[doc(hidden)]
+    pub fn of_form<G>(&self) -> &Context<G> {
+        // SAFETY: a context is laid out like its request in every form.
+        unsafe { &*std::ptr::from_ref(self).cast() }
+    }
+
+    #[doc(hidden)]
+    pub fn into_form<G>(self) -> Context<G> {
+        Context {
+            request: self.request,
             form: PhantomData,
         }
     }
@@ -263,14 +283,5 @@ impl Context<Async> {
         backend::waiting::text(&self.raw)
             .await
             .map_err(Failure::from_call("text"))
-    }
-
-    /// For the tests of a controller of the synchronous form. No function with a blocking context is in an asynchronous module.
-    #[doc(hidden)]
-    pub fn into_blocking(self) -> Context<Blocking> {
-        Context {
-            request: self.request,
-            form: PhantomData,
-        }
     }
 }

@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use crate::context::{AsyncContext, Context};
-use crate::form::{ModuleForm, Synchronous};
+use crate::form::{Form, Synchronous};
+use crate::guard::DeclaredGuard;
 use crate::reply::Outcome;
 
 /// Handlers with a common path prefix.
@@ -30,20 +31,29 @@ pub trait Controller {
     #[doc(hidden)]
     const PLACE: &'static str;
 
-    /// The first handler that takes `Context`, whose functions wait by blocking: an asynchronous module does not have it.
+    /// The first handler that takes an argument of the synchronous form only, such as `Context`, with its type: an
+    /// asynchronous module does not have it.
     #[doc(hidden)]
-    const BLOCKING: Option<&'static str>;
+    const BLOCKING: Option<(&'static str, &'static str)>;
+
+    /// The first handler that takes the context by value, so that an after-hook cannot have it.
+    #[doc(hidden)]
+    const TAKES_CONTEXT: Option<&'static str>;
+
+    /// The guards, the after-hooks, and the guards whose values handlers take.
+    #[doc(hidden)]
+    const GUARDS: &'static [Option<&'static DeclaredGuard>];
 
     /// [`Async`](crate::form::Async) if one of its handlers is an `async fn`, or takes a context of that form.
-    type Form: ModuleForm;
+    type Form: Form;
 
-    /// Runs one handler, in the synchronous form of a module.
+    /// Runs one handler, in the synchronous form of a module. Returns the context too, unless the handler took it.
     #[doc(hidden)]
-    fn handle(handler: u32, context: Context) -> Outcome;
+    fn handle(handler: u32, context: Context) -> (Outcome, Option<Context>);
 
     /// Runs one handler, in the asynchronous form of a module.
     #[doc(hidden)]
-    fn handle_async(handler: u32, context: AsyncContext) -> impl Future<Output = Outcome>;
+    fn handle_async(handler: u32, context: AsyncContext) -> impl Future<Output = (Outcome, Option<AsyncContext>)>;
 }
 
 /// A controller for a synchronous module.

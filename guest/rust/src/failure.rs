@@ -158,6 +158,21 @@ impl Failure {
         &self.headers
     }
 
+    /// Without the details of a failed call that are not for the client, which are logged.
+    pub(crate) fn for_client(mut self) -> Self {
+        if self.called.is_some() && self.status >= 500 {
+            // The host logs overload itself, one line for many calls. A client that leaves before the end of its reply is no
+            // error.
+            let is_left = self.code == GONE && matches!(self.called, Some("write" | "finish"));
+            if self.code != OVERLOADED && !is_left {
+                crate::log::error!("{self}");
+            }
+            self.message = "the server could not answer the request".into();
+            (self.details, self.called) = (None, None);
+        }
+        self
+    }
+
     /// The fields of the body beside `message`; `None` if there are none.
     pub fn details(&self) -> Option<Map<String, Value>> {
         serde_json::from_str(self.details.as_deref()?).ok()
@@ -184,6 +199,24 @@ impl fmt::Display for Failure {
 }
 
 impl Error for Failure {}
+
+/// A type that converts into [`Failure`]. It gives the compiler the words for one that does not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not convert into `Failure`",
+    label = "expected `Failure` or an error that converts into it",
+    note = "implement `From<{Self}> for Failure`, or convert the error: `.map_err(|error| Failure::new(500_u16, error.to_string()))`"
+)]
+pub trait IntoFailure {
+    #[doc(hidden)]
+    fn into_failure(self) -> Failure;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<Failure>> IntoFailure for E {
+    fn into_failure(self) -> Failure {
+        self.into()
+    }
+}
 
 /// The error with that status, and the status's name as its message.
 impl From<StatusCode> for Failure {
@@ -220,25 +253,15 @@ impl From<Failure> for types::Failure {
     }
 }
 
-/// The error as the client gets it, without the details of a failed call that are not for it.
+/// The error as the client gets it.
 impl From<Failure> for types::Thrown {
     fn from(failure: Failure) -> Self {
-        let is_internal = failure.called.is_some() && failure.status >= 500;
-        // The host logs overload itself, one line for many calls. A client that leaves before the end of its reply is no error.
-        let is_left = failure.code == GONE && matches!(failure.called, Some("write" | "finish"));
-        if is_internal && failure.code != OVERLOADED && !is_left {
-            crate::log::error!("{failure}");
-        }
-        let (message, details) = if is_internal {
-            ("the server could not answer the request".into(), None)
-        } else {
-            (failure.message, failure.details)
-        };
+        let failure = failure.for_client();
         Self {
             status: failure.status,
             headers: headers(failure.headers),
-            message,
-            details,
+            message: failure.message,
+            details: failure.details,
         }
     }
 }

@@ -155,6 +155,8 @@ mod cookies;
 mod delivery;
 mod extract;
 mod failure;
+mod guard;
+mod guards_run;
 mod header;
 mod json;
 mod method;
@@ -169,6 +171,7 @@ mod stream;
 mod typed_header;
 #[cfg(feature = "garde")]
 mod valid;
+mod waiting;
 
 pub use channel::{BlockingChannel, Channel, Listener};
 pub use conditional::{Conditions, ETag, LastModified, Unmodified, Validators};
@@ -179,8 +182,11 @@ pub use cookie;
 #[cfg(feature = "cookies")]
 pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{Form, FromBody, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody};
-pub use failure::Failure;
+pub use extract::{
+    Form, FromBody, FromContext, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody,
+};
+pub use failure::{Failure, IntoFailure};
+pub use guard::{AfterHook, Guard, Guarded};
 #[cfg(feature = "headers")]
 pub use headers;
 /// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
@@ -301,6 +307,8 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
+/// Makes an impl block a guard: code that lets a request pass to its handler, or refuses it.
+pub use pointwork_guest_macros::{after, guard};
 pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};

@@ -2,6 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::backend;
 use crate::bindings::types::Instant;
+use crate::guards_run::GuardsRun;
 
 /// A request without its body (spec H9).
 ///
@@ -10,6 +11,8 @@ use crate::bindings::types::Instant;
 #[derive(Debug)]
 pub struct Request {
     pub(crate) raw: backend::Context,
+    /// The guards that ran for the request.
+    pub(crate) guards: GuardsRun,
 }
 
 /// A point in time of the host. `SystemTime` has no clock here, but it can be compared and subtracted.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::backend;
 use crate::failure::Failure;
-use crate::form::{Async, Blocking, ModuleForm};
+use crate::form::{Async, Blocking};
 
 /// The request body as a stream; from [`Context::open_body`](crate::Context::open_body).
 ///
@@ -115,23 +115,5 @@ impl BodyWriter<Async> {
         backend::waiting::finish(&self.raw)
             .await
             .map_err(Failure::from_call("finish"))
-    }
-}
-
-/// Reads and writes bodies in a form. The futures of the synchronous form are ready at once.
-pub trait Streaming: ModuleForm + Sized {
-    #[doc(hidden)]
-    fn read(reader: &BodyReader<Self>, max: u32) -> impl Future<Output = Result<Option<Vec<u8>>, Failure>>;
-}
-
-impl Streaming for Blocking {
-    fn read(reader: &BodyReader, max: u32) -> impl Future<Output = Result<Option<Vec<u8>>, Failure>> {
-        std::future::ready(reader.read(max))
-    }
-}
-
-impl Streaming for Async {
-    fn read(reader: &BodyReader<Self>, max: u32) -> impl Future<Output = Result<Option<Vec<u8>>, Failure>> {
-        reader.read(max)
     }
 }

@@ -10,17 +10,28 @@ use crate::events_used::events_used;
 use crate::metadata::Metadata;
 use crate::signature::{Signature, Terms};
 
+/// The arguments of a block's attribute.
+#[derive(Default)]
+pub(crate) struct BlockArguments {
+    /// The prefix of a controller, the name of a channel.
+    pub(crate) text: Option<LitStr>,
+    /// The guards of a controller.
+    pub(crate) guards: Vec<Type>,
+    /// The after-hooks of a controller.
+    pub(crate) hooks: Vec<Type>,
+}
+
 /// A function that the host calls: a handler or a listener.
 pub(crate) trait Function: Sized {
     const TERMS: Terms;
 
-    /// Reads the argument of the block's attribute: the prefix of a controller, the name of a channel.
-    fn block_argument(input: ParseStream<'_>) -> syn::Result<Option<LitStr>>;
+    /// Reads the arguments of the block's attribute.
+    fn block_arguments(input: ParseStream<'_>) -> syn::Result<BlockArguments>;
 
     fn check_block_argument(argument: &LitStr, errors: &mut Errors);
 
     /// Reads the attributes of a function, of which there is at least one.
-    fn read(signature: Signature, attributes: &[Attribute], argument: Option<&LitStr>, errors: &mut Errors) -> Self;
+    fn read(signature: Signature, attributes: &[Attribute], of: &BlockArguments, errors: &mut Errors) -> Self;
 
     /// Whether the SDK has an attribute of that name for functions of this block.
     fn is_attribute(name: &str) -> bool;
@@ -29,7 +40,7 @@ pub(crate) trait Function: Sized {
     fn check(functions: &[Self], errors: &mut Errors);
 
     /// The impls for the block's type.
-    fn expand(block: &Block, argument: Option<&LitStr>, functions: &[Self]) -> TokenStream;
+    fn expand(block: &Block, arguments: &BlockArguments, functions: &[Self]) -> TokenStream;
 
     /// Impls without a function, beside an error: the type is still a controller or channel, so that `module!` reports no
     /// second error.
@@ -62,9 +73,9 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
         Err(_) => return item,
     };
     let mut errors = Errors::default();
-    let argument = errors.keep(F::block_argument.parse2(arguments)).flatten();
-    if let Some(argument) = &argument {
-        F::check_block_argument(argument, &mut errors);
+    let arguments = errors.keep(F::block_arguments.parse2(arguments)).unwrap_or_default();
+    if let Some(text) = &arguments.text {
+        F::check_block_argument(text, &mut errors);
     }
     check(&block, &F::TERMS, &mut errors);
 
@@ -76,7 +87,7 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
         {
             let signature = Signature::read(item, &F::TERMS, &mut errors);
             keep_name(item);
-            functions.push(F::read(signature, &taken, argument.as_ref(), &mut errors));
+            functions.push(F::read(signature, &taken, &arguments, &mut errors));
         } else {
             for attribute in &taken {
                 let name = name(attribute).unwrap_or_default();
@@ -103,7 +114,7 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
             events_used: events_used(&block),
         };
         let declared = declared(&read, &block.attrs);
-        let expanded = F::expand(&read, argument.as_ref(), &functions);
+        let expanded = F::expand(&read, &arguments, &functions);
         quote!(#declared #expanded)
     } else {
         let (errors, stub) = (errors.into_tokens(), F::stub(&block.self_ty, &block.generics));
@@ -142,7 +153,7 @@ fn stub_of<F: Function>(name: &Ident, generics: &Generics) -> TokenStream {
 
 /// Keeps the function's name in the binary, for the backtrace of a crash and the warnings of `pointwork build`: it would be
 /// inlined, since it has one caller.
-fn keep_name(function: &mut ImplItemFn) {
+pub(crate) fn keep_name(function: &mut ImplItemFn) {
     if !function
         .attrs
         .iter()
@@ -187,7 +198,7 @@ fn declared(block: &Block, attributes: &[Attribute]) -> TokenStream {
     }
 }
 
-fn check(block: &ItemImpl, terms: &Terms, errors: &mut Errors) {
+pub(crate) fn check(block: &ItemImpl, terms: &Terms, errors: &mut Errors) {
     let Terms {
         block: kind, function, ..
     } = terms;

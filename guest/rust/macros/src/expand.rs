@@ -12,10 +12,14 @@ use crate::signature::{Argument, Signature};
 pub(crate) struct Names {
     /// The trait of an argument.
     pub(crate) argument: TokenStream,
-    /// The value that moves into the function if it takes it by value.
+    /// The value that moves into the function if it takes it by value, as an `Option`.
     pub(crate) source: TokenStream,
-    /// Makes the function's result from the error of an argument.
-    pub(crate) error: TokenStream,
+    /// What an argument by reference borrows, as an `Option`; `None` where such an argument is made like one by value.
+    pub(crate) lent: Option<TokenStream>,
+    /// The last argument, which is not read.
+    pub(crate) last: Option<TokenStream>,
+    /// Ends the function with the `error` of an argument.
+    pub(crate) fail: TokenStream,
 }
 
 /// The form of a block: asynchronous if one of its functions is, or takes a context of that form.
@@ -51,34 +55,46 @@ pub(crate) fn call(
     names: &Names,
     read: impl Fn(&Argument) -> TokenStream,
 ) -> TokenStream {
+    let generics = signature.form_parameter.as_ref().map(|_| quote!(::<#form>));
     let Names {
         argument: trait_,
         source,
-        error,
+        lent,
+        last,
+        fail,
     } = names;
-    let (mut reads, mut finishes, mut passed) = (TokenStream::new(), TokenStream::new(), Vec::new());
+    let (mut reads, mut finishes, mut lends, mut passed) =
+        (TokenStream::new(), TokenStream::new(), TokenStream::new(), Vec::new());
     for (index, argument) in signature.arguments.iter().enumerate() {
         let (ty, read) = (&argument.ty, read(argument));
         let (ready, value) = (format_ident!("ready_{index}"), format_ident!("argument_{index}"));
         reads.extend(quote! {
             let #ready = match #read {
                 ::core::result::Result::Ok(ready) => ready,
-                ::core::result::Result::Err(error) => return #error(error),
+                ::core::result::Result::Err(error) => #fail,
             };
         });
+        if let Some(lent) = lent.as_ref().filter(|_| argument.is_reference) {
+            let lend = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::lend(&#ready, #lent));
+            lends.extend(quote!(let #value = #lend;));
+            passed.push(quote_spanned!(ty.span()=> #value));
+            continue;
+        }
         let finish = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::finish(#ready, &mut source));
         finishes.extend(quote!(let #value = #finish;));
         let reference = argument.is_reference.then(|| quote!(&));
         passed.push(quote_spanned!(ty.span()=> #reference #value));
     }
+    passed.extend(last.clone());
     let ident = &signature.ident;
-    let value = quote!(Self::#ident(#(#passed),*));
+    let value = quote!(Self::#ident #generics(#(#passed),*));
     let value = if signature.is_async { wait(ident, &value) } else { value };
     quote! {
         #reads
         #[allow(unused_mut, unused_variables, reason = "a function need not take every argument")]
-        let mut source = ::core::option::Option::Some(#source);
+        let mut source = #source;
         #finishes
+        #lends
         #[allow(deprecated, reason = "a deprecated function is still served")]
         let value = #value;
     }
@@ -166,14 +182,32 @@ pub(crate) fn number(index: usize) -> u32 {
 
 /// Replaces `Self` by the block's type: a constant is an item of its own, in which `Self` is not defined.
 pub(crate) fn without_self(tokens: TokenStream, block: &Type) -> TokenStream {
+    replaced(tokens, "Self", &block.to_token_stream())
+}
+
+/// Replaces an identifier at any depth.
+pub(crate) fn replaced(tokens: TokenStream, name: &str, by: &TokenStream) -> TokenStream {
     let replace = |token| match token {
-        TokenTree::Ident(ident) if ident == "Self" => block.to_token_stream(),
+        TokenTree::Ident(ident) if ident == name => by.clone(),
         TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), without_self(group.stream(), block));
+            let mut inner = Group::new(group.delimiter(), replaced(group.stream(), name, by));
             inner.set_span(group.span());
             TokenTree::Group(inner).into()
         }
         other => other.into(),
     };
     tokens.into_iter().flat_map(replace).collect()
+}
+
+/// The name of a block's type in the source.
+pub(crate) fn type_name(ty: &Type) -> String {
+    match ty {
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .map(|last| last.ident.to_string())
+            .unwrap_or_default(),
+        other => other.to_token_stream().to_string(),
+    }
 }

@@ -6,51 +6,46 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, LitStr, Type};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, is_kind, number};
+use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number, type_name, without_self};
 use crate::handler::Handler;
 use crate::mapping::Mapping;
+use crate::signature::Signature;
 
 pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
     let Block {
-        ty,
-        metadata,
-        place,
-        events_used,
+        ty, metadata, place, ..
     } = block;
     let name = type_name(ty);
     let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
     let count = number(handlers.len());
-    let routes = handlers
-        .iter()
-        .enumerate()
-        .flat_map(|(index, handler)| routes(number(index), handler));
     let (is_async, form) = form(handlers.iter().map(|handler| &handler.signature));
     let names = Names {
         argument: quote!(::pointwork_guest::__private::HandlerArgument),
-        source: quote!(context),
-        error: quote!(::pointwork_guest::Outcome::Thrown),
+        source: quote!(::core::option::Option::Some(context.into_form::<#form>())),
+        lent: Some(quote!(source.as_ref())),
+        last: None,
+        fail: quote!(break 'handled (
+            ::pointwork_guest::Outcome::Thrown(error),
+            ::core::option::Option::Some(context.into_form::<#form>())
+        )),
     };
+    let routes = handlers
+        .iter()
+        .enumerate()
+        .flat_map(|(index, handler)| routes(number(index), handler, &needed(ty, handler, &form, &names)));
     let unknown = quote!(::pointwork_guest::__private::unknown_handler());
-    let served = |is_awaited, names: &Names| {
-        let bodies = handlers.iter().map(|handler| body(handler, is_awaited, &form, names));
+    let served = |read| {
+        let bodies = handlers.iter().map(|handler| body(handler, read, &form, &names));
         dispatch(&quote!(handler), bodies, &unknown)
     };
-    let signatures = handlers.iter().map(|handler| &handler.signature);
-    let (handle, handle_async, blocking) = if is_async {
-        (
-            unknown.clone(),
-            served(true, &names),
-            quote!(::core::option::Option::None),
-        )
+    let (handle, handle_async) = if is_async {
+        (unknown.clone(), served(Read::Async))
     } else {
-        // The arguments are read in the form of the module; the functions need nothing of it.
-        let converted = Names {
-            source: quote!(context.into_blocking()),
-            ..names.clone()
-        };
-        let blocking = first_with(ty, signatures, &form, &names, &["Context"]);
-        (served(false, &names), served(true, &converted), blocking)
+        (served(Read::Blocking), served(Read::Either))
     };
+    let blocking = if is_async { quote!(::core::option::Option::None) } else { blocking(ty, handlers) };
+    let takes_context = takes_context(ty, handlers, &form, &names);
+    let (guards, events_used) = all_needed(block, handlers, &form, &names);
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
     quote! {
         #[automatically_derived]
@@ -62,21 +57,114 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
             const METADATA: ::pointwork_guest::Metadata = #metadata;
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = #events_used;
             const PLACE: &'static str = #place;
-            const BLOCKING: ::core::option::Option<&'static str> = #blocking;
+            const BLOCKING: ::core::option::Option<(&'static str, &'static str)> = #blocking;
+            const TAKES_CONTEXT: ::core::option::Option<&'static str> = #takes_context;
+            const GUARDS: &'static [::pointwork_guest::__private::Needed] = #guards;
             type Form = #form;
 
             #[allow(unused_variables, reason = "a controller has one of the two forms")]
-            fn handle(handler: u32, context: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
+            fn handle(
+                handler: u32,
+                context: ::pointwork_guest::Context,
+            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::Context>) {
                 #handle
             }
 
-            async fn handle_async(handler: u32, context: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
+            async fn handle_async(
+                handler: u32,
+                context: ::pointwork_guest::AsyncContext,
+            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::AsyncContext>) {
                 #handle_async
             }
         }
 
         #(#checks)*
     }
+}
+
+/// The guards, the arguments that may be guards, and the after-hooks of a handler, as constant expressions.
+fn needed(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Vec<TokenStream> {
+    let trait_ = &names.argument;
+    let guards = handler.guards.iter().map(|guard| {
+        let guard = without_self(guard.to_token_stream(), ty);
+        quote_spanned!(guard.span()=> ::core::option::Option::Some(&<#guard as ::pointwork_guest::Guard>::DECLARED))
+    });
+    let arguments = handler.signature.arguments.iter().map(|argument| {
+        let argument = without_self(argument.ty.to_token_stream(), ty);
+        quote_spanned!(argument.span()=> <#argument as #trait_<#form, _>>::GUARD)
+    });
+    let hooks = handler.hooks.iter().map(|hook| {
+        let hook = without_self(hook.to_token_stream(), ty);
+        quote_spanned!(hook.span()=> ::core::option::Option::Some(&<#hook as ::pointwork_guest::AfterHook>::DECLARED))
+    });
+    guards.chain(arguments).chain(hooks).collect()
+}
+
+/// What all handlers need, and the events of the block with those of its guards.
+fn all_needed(
+    block: &Block,
+    handlers: &[Handler],
+    form: &TokenStream,
+    names: &Names,
+) -> (TokenStream, TokenStream) {
+    let (ty, own) = (&block.ty, &block.events_used);
+    let all: Vec<_> = handlers
+        .iter()
+        .flat_map(|handler| needed(ty, handler, form, names))
+        .collect();
+    if all.is_empty() {
+        return (quote!(&[]), own.clone());
+    }
+    let events = quote! {{
+        const OWN: &[::core::option::Option<&'static str>] = #own;
+        const GUARDS: &[::pointwork_guest::__private::Needed] = <#ty as ::pointwork_guest::Controller>::GUARDS;
+        const ALL: [::core::option::Option<&'static str>; ::pointwork_guest::__private::events_length(OWN, GUARDS)] =
+            ::pointwork_guest::__private::events(OWN, GUARDS);
+        &ALL
+    }};
+    (quote!(&[#(#all),*]), events)
+}
+
+/// The first handler with an argument of the synchronous form only, and the type of the argument.
+fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
+    let arguments = handlers
+        .iter()
+        .flat_map(|handler| handler.signature.arguments.iter().map(move |argument| (handler, argument)));
+    let none = quote!(::core::option::Option::None);
+    let first = arguments.rev().fold(none.clone(), |rest, (handler, argument)| {
+        let (name, shown) = (handler.signature.name(), argument.ty.to_token_stream().to_string().replace(' ', ""));
+        let argument = without_self(argument.ty.to_token_stream(), ty);
+        let blocks = quote_spanned!(argument.span()=> ::pointwork_guest::__private::EitherArgument::<#argument, _>::BLOCKS);
+        quote!(if #blocks { ::core::option::Option::Some((#name, #shown)) } else { #rest })
+    });
+    if first.to_string() == none.to_string() {
+        return none;
+    }
+    quote! {{
+        #[allow(unused_imports, reason = "most arguments have both forms")]
+        use ::pointwork_guest::__private::BlockingArgument as _;
+        #first
+    }}
+}
+
+/// The first handler that takes the context by value.
+fn takes_context(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) -> TokenStream {
+    handlers.iter().rev().fold(quote!(::core::option::Option::None), |rest, handler| {
+        let name = handler.signature.name();
+        match is_context_taken(ty, handler, form, names) {
+            Some(taken) => quote!(if #taken { ::core::option::Option::Some(#name) } else { #rest }),
+            None => rest,
+        }
+    })
+}
+
+/// Whether a handler takes the context by value, as a constant expression; `None` if it takes nothing by value.
+fn is_context_taken(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Option<TokenStream> {
+    let values = handler.signature.arguments.iter().filter(|argument| !argument.is_reference);
+    let values: Vec<_> = values
+        .map(|argument| is_kind(ty, argument, form, names, "Context"))
+        .collect();
+    (!values.is_empty()).then(|| quote!((#(#values)||*)))
 }
 
 /// A controller without handlers.
@@ -92,37 +180,32 @@ pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
             const METADATA: ::pointwork_guest::Metadata = &[];
             const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
             const PLACE: &'static str = "";
-            const BLOCKING: ::core::option::Option<&'static str> = ::core::option::Option::None;
+            const BLOCKING: ::core::option::Option<(&'static str, &'static str)> = ::core::option::Option::None;
+            const TAKES_CONTEXT: ::core::option::Option<&'static str> = ::core::option::Option::None;
+            const GUARDS: &'static [::pointwork_guest::__private::Needed] = &[];
             type Form = ::pointwork_guest::form::Blocking;
 
-            fn handle(_: u32, _: ::pointwork_guest::Context) -> ::pointwork_guest::Outcome {
+            fn handle(
+                _: u32,
+                _: ::pointwork_guest::Context,
+            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::Context>) {
                 ::pointwork_guest::__private::unknown_handler()
             }
 
-            async fn handle_async(_: u32, _: ::pointwork_guest::AsyncContext) -> ::pointwork_guest::Outcome {
+            async fn handle_async(
+                _: u32,
+                _: ::pointwork_guest::AsyncContext,
+            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::AsyncContext>) {
                 ::pointwork_guest::__private::unknown_handler()
             }
         }
     }
 }
 
-/// The name of the block's type in the source.
-fn type_name(ty: &Type) -> String {
-    match ty {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .map(|last| last.ident.to_string())
-            .unwrap_or_default(),
-        other => other.to_token_stream().to_string(),
-    }
-}
-
-fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
+fn routes(index: u32, handler: &Handler, needed: &[TokenStream]) -> Vec<TokenStream> {
     let name = handler.signature.name();
-    let metadata = &handler.signature.metadata;
-    handler.mappings.iter().map(move |mapping| {
+    let metadata = handler.signature.metadata.with(needed);
+    let routes = handler.mappings.iter().map(|mapping| {
         let Mapping { method, paths, body } = mapping;
         let literals = paths.iter().filter_map(|path| path.literal.as_ref());
         let patterns = paths.iter().map(|path| {
@@ -140,25 +223,82 @@ fn routes(index: u32, handler: &Handler) -> impl Iterator<Item = TokenStream> {
                 metadata: #metadata,
             }
         }
-    })
+    });
+    routes.collect()
 }
 
-fn body(handler: &Handler, is_awaited: bool, form: &TokenStream, names: &Names) -> TokenStream {
+/// How the arguments of a handler are read, and its guards and hooks run.
+#[derive(Clone, Copy)]
+enum Read {
+    /// In a synchronous module.
+    Blocking,
+    /// In an asynchronous module.
+    Async,
+    /// In an asynchronous module, for a function without `async`.
+    Either,
+}
+
+fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> TokenStream {
+    let private = quote!(::pointwork_guest::__private);
+    let guards = handler.guards.iter().map(|guard| {
+        let run = match read {
+            Read::Blocking => quote_spanned!(guard.span()=> #private::guard_now::<#guard>(&context)),
+            Read::Async | Read::Either => quote_spanned! {guard.span()=>
+                #private::guard::<::pointwork_guest::form::Async, #guard>(&context).await
+            },
+        };
+        let fail = &names.fail;
+        quote!(if let ::core::result::Result::Err(error) = #run { #fail })
+    });
     let call = call(&handler.signature, form, names, |argument| {
         let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
-        if is_awaited {
-            quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await)
-        } else {
-            quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready_blocking(&context, #name))
+        match read {
+            Read::Blocking => quote_spanned!(ty.span()=> #private::ready_now::<#ty, _>(&context, #name)),
+            Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await),
+            Read::Either => quote_spanned! {ty.span()=> {
+                #[allow(unused_imports, reason = "most arguments have both forms")]
+                use #private::BlockingArgument as _;
+                #private::EitherArgument::<#ty, _>::ready(&context, #name).await
+            }},
         }
     });
     let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
-    quote!(#call #outcome)
+    let hooks = handler.hooks.iter().map(|hook| {
+        let run = match read {
+            Read::Blocking => quote_spanned! {hook.span()=>
+                <#hook as ::pointwork_guest::AfterHook>::run(source.as_ref(), outcome)
+            },
+            Read::Async | Read::Either => quote_spanned! {hook.span()=>
+                <#hook as ::pointwork_guest::AfterHook>::run_async(source.as_ref(), outcome).await
+            },
+        };
+        quote!(let outcome = #run;)
+    });
+    let source = match read {
+        Read::Blocking | Read::Async => quote!(source),
+        Read::Either => quote!(source.map(::pointwork_guest::Context::into_form::<::pointwork_guest::form::Async>)),
+    };
+    quote! {
+        let (outcome, source) = 'handled: {
+            #(#guards)*
+            #call
+            (#outcome, source)
+        };
+        #[allow(unused_variables, reason = "it is for hooks")]
+        let source = #source;
+        #(#hooks)*
+        (outcome, source)
+    }
 }
 
 /// Constants that fail to compile: mistakes that only types show.
 fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> TokenStream {
-    let Handler { signature, mappings } = handler;
+    let Handler {
+        signature,
+        mappings,
+        guards: _,
+        hooks,
+    } = handler;
     let mut checks = check_kinds(ty, "handler", signature, form, names, &["Body", "Context"]);
     if let Some(span) = signature.open_body
         && let Some(mapping) = mappings.iter().find(|mapping| mapping.body != "stream")
@@ -181,6 +321,23 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
                 OPENS_BODY
             };
         });
+    }
+    checks.extend(check_reply(ty, signature, form, names));
+    if let Some(taken) = is_context_taken(ty, handler, form, names) {
+        for hook in hooks {
+            let message = format!(
+                "handler `{}` takes the context by value, and an after-hook needs it afterwards; take the context by \
+                 reference, or put `#[after(none)]` on the handler",
+                signature.name()
+            );
+            let hook = without_self(hook.to_token_stream(), ty);
+            checks.extend(quote_spanned! {signature.ident.span()=>
+                const _: () = ::core::assert!(
+                    !(#taken && <#hook as ::pointwork_guest::AfterHook>::TAKES_CONTEXT),
+                    #message
+                );
+            });
+        }
     }
     let takes_none = mappings.iter().any(|mapping| mapping.body == "none");
     for argument in &signature.arguments {
@@ -212,4 +369,21 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
         }
     }
     checks
+}
+
+/// A constant that fails to compile if a handler returns nothing and takes no context, through which it could reply.
+fn check_reply(ty: &Type, signature: &Signature, form: &TokenStream, names: &Names) -> TokenStream {
+    if !signature.returns_nothing {
+        return TokenStream::new();
+    }
+    let arguments = signature.arguments.iter();
+    let is_context = arguments.map(|argument| is_kind(ty, argument, form, names, "Context"));
+    let message = format!(
+        "handler `{}` returns nothing and takes no context, so that nobody replies; expected a reply such as \
+         `HttpStatus::NO_CONTENT`, or `ctx: &Context`, through which it replies",
+        signature.name()
+    );
+    quote_spanned! {signature.ident.span()=>
+        const _: () = ::core::assert!(false #(|| #is_context)*, #message);
+    }
 }

@@ -25,8 +25,10 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
     let (is_async, form) = form(listeners.iter().map(|listener| &listener.signature));
     let names = Names {
         argument: quote!(::pointwork_guest::__private::ListenerArgument),
-        source: quote!(delivery),
-        error: quote!(::core::result::Result::Err),
+        source: quote!(::core::option::Option::Some(delivery)),
+        lent: None,
+        last: None,
+        fail: quote!(return ::core::result::Result::Err(error)),
     };
     let unknown = unknown();
     let dispatch = dispatch(

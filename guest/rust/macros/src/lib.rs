@@ -9,6 +9,7 @@ mod events_used;
 mod expand;
 mod expand_handler;
 mod expand_listener;
+mod guard;
 mod handler;
 mod listener;
 mod mapping;
@@ -32,6 +33,22 @@ pub fn controller(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn channel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     block::expand::<listener::Listener>(arguments.into(), item.into()).into()
+}
+
+/// Makes an inherent impl block a guard: code that lets a request pass to its handler or refuses it.
+///
+/// `pointwork_guest::guard` has the guide.
+#[proc_macro_attribute]
+pub fn guard(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    guard::expand(guard::Kind::Guard, arguments.into(), item.into()).into()
+}
+
+/// Makes an inherent impl block an after-hook: code that sees and may change what became of a request.
+///
+/// `pointwork_guest::after` has the guide.
+#[proc_macro_attribute]
+pub fn after(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    guard::expand(guard::Kind::After, arguments.into(), item.into()).into()
 }
 
 /// Attributes that `#[controller]` and `#[channel]` remove before the compiler expands them. One that the compiler does

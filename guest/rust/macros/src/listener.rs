@@ -6,7 +6,7 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Generics, LitStr, Meta, Type, TypePath};
 
-use crate::block::{Block, Function};
+use crate::block::{Block, BlockArguments, Function};
 use crate::errors::{self, Errors};
 use crate::expand_listener;
 use crate::signature::{Signature, Terms};
@@ -24,16 +24,20 @@ impl Function for Listener {
         function: "listener",
         function_example: "#[on(\"product:all\")]",
         state: "keep it in a file, a database or the host application",
+        may_have_form: false,
     };
 
-    fn block_argument(input: ParseStream<'_>) -> syn::Result<Option<LitStr>> {
+    fn block_arguments(input: ParseStream<'_>) -> syn::Result<BlockArguments> {
         const EXPECTED: &str = "expected the name of the channel, `#[channel(\"db\")]`";
         if !input.peek(LitStr) {
             return Err(syn::Error::new(input.span(), format_args!("found no name, {EXPECTED}")));
         }
         let name = input.parse()?;
         errors::end(input, format_args!("found more than one argument, {EXPECTED}"))?;
-        Ok(Some(name))
+        Ok(BlockArguments {
+            text: Some(name),
+            ..BlockArguments::default()
+        })
     }
 
     /// The host checks the name as well, since not every module is written with this macro.
@@ -50,11 +54,11 @@ impl Function for Listener {
         errors.at(name, message);
     }
 
-    fn read(signature: Signature, attributes: &[Attribute], channel: Option<&LitStr>, errors: &mut Errors) -> Self {
+    fn read(signature: Signature, attributes: &[Attribute], of: &BlockArguments, errors: &mut Errors) -> Self {
         let mut events = Vec::new();
         for attribute in attributes {
             if let Some(event) = errors.keep(event(attribute)) {
-                check_prefix(&event, channel, errors);
+                check_prefix(&event, of.text.as_ref(), errors);
                 events.push(event);
             }
         }
@@ -68,8 +72,8 @@ impl Function for Listener {
     /// Event types have a name only for the compiler: constants compare them.
     fn check(_: &[Self], _: &mut Errors) {}
 
-    fn expand(block: &Block, channel: Option<&LitStr>, listeners: &[Self]) -> TokenStream {
-        match channel {
+    fn expand(block: &Block, arguments: &BlockArguments, listeners: &[Self]) -> TokenStream {
+        match &arguments.text {
             Some(channel) => expand_listener::channel(block, channel, listeners),
             None => TokenStream::new(),
         }

@@ -92,6 +92,9 @@ fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, &'s
             let mut mode = WHOLE;
             if input.peek(Ident) {
                 let key: Ident = input.parse()?;
+                if key == "guard" || key == "after" {
+                    return Err(on_mapping(&key));
+                }
                 if key != "body" {
                     return Err(error(key.span(), &format!("unknown key `{key}`"), &expected));
                 }
@@ -103,6 +106,11 @@ fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, &'s
         }),
         Meta::NameValue(pair) => Err(error(pair.eq_token.span(), "found `=`", &expected)),
     }
+}
+
+fn on_mapping(key: &Ident) -> syn::Error {
+    let found = format!("`{key}` is on one mapping, which would leave the others without it");
+    error(key.span(), &found, &format!("expected `#[{key}(…)]` on the function"))
 }
 
 /// The default: the handler runs when the host has the whole body.
@@ -149,6 +157,9 @@ fn request_mapping(attribute: &Attribute) -> syn::Result<(TokenStream, Vec<LitSt
             let no_key = |other: syn::Error| error(other.span(), "found no key", EXPECTED_MAPPING);
             let key: Ident = input.parse().map_err(no_key)?;
             let name = key.to_string();
+            if name == "guard" || name == "after" {
+                return Err(on_mapping(&key));
+            }
             if !["path", "method", "body"].contains(&name.as_str()) {
                 return Err(error(key.span(), &format!("unknown key `{name}`"), EXPECTED_MAPPING));
             }

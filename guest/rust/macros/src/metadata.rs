@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 /// Keys with their values.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Metadata(Vec<(&'static str, String)>);
 
 impl Metadata {
@@ -29,6 +29,20 @@ impl Metadata {
         }
         all.extend(attributes.iter().find_map(deprecated).map(|note| ("deprecated", note)));
         Self(all)
+    }
+
+    /// These properties, and the guards and hooks that the compiler finds, as a constant expression.
+    pub(crate) fn with(&self, needed: &[TokenStream]) -> TokenStream {
+        if needed.is_empty() {
+            return self.to_token_stream();
+        }
+        quote! {{
+            const OWN: ::pointwork_guest::Metadata = #self;
+            const NEEDED: &[::pointwork_guest::__private::Needed] = &[#(#needed),*];
+            const ALL: [(&str, &str); ::pointwork_guest::__private::metadata_length(OWN, NEEDED)] =
+                ::pointwork_guest::__private::metadata(OWN, NEEDED);
+            &ALL
+        }}
     }
 }
 

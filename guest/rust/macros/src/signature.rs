@@ -4,7 +4,9 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{FnArg, GenericParam, Ident, ImplItemFn, Pat, PatType, ReturnType, Safety, Type};
+use syn::{
+    FnArg, GenericArgument, GenericParam, Ident, ImplItemFn, Pat, PatType, PathArguments, ReturnType, Safety, Type,
+};
 
 use crate::errors::Errors;
 use crate::metadata::Metadata;
@@ -21,9 +23,12 @@ pub(crate) struct Terms {
     pub(crate) function_example: &'static str,
     /// Where to keep state instead.
     pub(crate) state: &'static str,
+    /// Whether the function may have the type parameter `F: Form`.
+    pub(crate) may_have_form: bool,
 }
 
 /// The parts of a handler's or listener's signature that the generated code needs.
+#[derive(Clone)]
 pub(crate) struct Signature {
     pub(crate) ident: Ident,
     pub(crate) is_async: bool,
@@ -34,12 +39,17 @@ pub(crate) struct Signature {
     pub(crate) output: Span,
     /// Whether the return type is written as a `Result`.
     pub(crate) returns_result: bool,
+    /// Whether the return type is written as `()`, or as a `Result` or `Option` of it.
+    pub(crate) returns_nothing: bool,
     pub(crate) metadata: Metadata,
     /// Where the function names `open_body`.
     pub(crate) open_body: Option<Span>,
+    /// The type parameter for the form, of a guard or hook for both forms.
+    pub(crate) form_parameter: Option<Ident>,
 }
 
 /// One argument, by value or by shared reference.
+#[derive(Clone)]
 pub(crate) struct Argument {
     /// The name of the argument, which is also the name of its path parameter. Empty if the pattern has no single name.
     pub(crate) name: String,
@@ -71,14 +81,30 @@ impl Signature {
             arguments: inputs.collect(),
             output,
             returns_result,
+            returns_nothing: match &signature.output {
+                ReturnType::Default => true,
+                ReturnType::Type(_, ty) => is_nothing(ty),
+            },
             metadata: Metadata::read(&function.attrs),
             open_body: find(function.block.to_token_stream(), "open_body"),
+            form_parameter: form_parameter(function, terms),
         }
     }
 
     /// The name of the function in the source.
     pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
+    }
+}
+
+/// The first parameter, if it is `F: Form` of a function that may be for both forms.
+fn form_parameter(function: &ImplItemFn, terms: &Terms) -> Option<Ident> {
+    match function.sig.generics.params.first()? {
+        GenericParam::Type(parameter) if terms.may_have_form => {
+            let is_form = find(parameter.bounds.to_token_stream(), "Form").is_some();
+            is_form.then(|| parameter.ident.clone())
+        }
+        _ => None,
     }
 }
 
@@ -101,7 +127,7 @@ fn check(function: &ImplItemFn, name: &str, terms: &Terms, errors: &mut Errors) 
         );
         errors.at(receiver, message);
     }
-    for parameter in &signature.generics.params {
+    for parameter in signature.generics.params.iter().skip(usize::from(form_parameter(function, terms).is_some())) {
         if !matches!(parameter, GenericParam::Lifetime(_)) {
             errors.at(parameter, format_args!("{name} is generic, expected concrete types"));
         }
@@ -164,4 +190,19 @@ fn pattern_name(pattern: &Pat) -> Option<String> {
 
 fn is_result(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+}
+
+fn is_nothing(ty: &Type) -> bool {
+    match ty {
+        Type::Tuple(tuple) => tuple.elems.is_empty(),
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| {
+            let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+                return false;
+            };
+            let first = arguments.args.first();
+            (last.ident == "Result" || last.ident == "Option")
+                && matches!(first, Some(GenericArgument::Type(ty)) if is_nothing(ty))
+        }),
+        _ => false,
+    }
 }

@@ -1,7 +1,8 @@
 use serde::de::DeserializeOwned;
 
-use crate::context::{AsyncContext, Context};
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::form::Form;
 use crate::json::{CONTENT_TYPE, JSON, Json, from_json, is_json};
 use crate::request::Request;
 
@@ -33,10 +34,7 @@ pub trait RequestBody: Sized {
     fn is_empty(&self) -> bool;
 
     #[doc(hidden)]
-    fn read(context: &Context) -> Result<Self, Failure>;
-
-    #[doc(hidden)]
-    fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>>;
+    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
 }
 
 impl RequestBody for Vec<u8> {
@@ -44,12 +42,8 @@ impl RequestBody for Vec<u8> {
         self.is_empty()
     }
 
-    fn read(context: &Context) -> Result<Self, Failure> {
-        context.body()
-    }
-
-    fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>> {
-        context.body()
+    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+        F::body(context)
     }
 }
 
@@ -58,12 +52,8 @@ impl RequestBody for String {
         self.is_empty()
     }
 
-    fn read(context: &Context) -> Result<Self, Failure> {
-        context.text()
-    }
-
-    fn read_async(context: &AsyncContext) -> impl Future<Output = Result<Self, Failure>> {
-        context.text()
+    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+        F::text(context)
     }
 }
 
@@ -73,12 +63,8 @@ impl<B: RequestBody> RequestBody for Result<B, Failure> {
         self.as_ref().is_ok_and(B::is_empty)
     }
 
-    fn read(context: &Context) -> Result<Self, Failure> {
-        Ok(B::read(context))
-    }
-
-    async fn read_async(context: &AsyncContext) -> Result<Self, Failure> {
-        Ok(B::read_async(context).await)
+    async fn read<F: Form>(context: &Context<F>) -> Result<Self, Failure> {
+        Ok(B::read(context).await)
     }
 }
 

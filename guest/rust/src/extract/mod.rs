@@ -1,6 +1,7 @@
 //! Extractors: arguments of handlers that are read from the request.
 
 mod body;
+mod context;
 mod form;
 mod headers;
 mod params;
@@ -9,6 +10,7 @@ mod path;
 mod query;
 
 pub use body::{FromBody, RequestBody};
+pub use context::FromContext;
 pub use form::Form;
 pub use params::Params;
 pub use path::Path;

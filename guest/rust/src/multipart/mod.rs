@@ -5,18 +5,19 @@ mod source;
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context as Task, Poll, Waker};
+use std::task::{Context as Task, Poll};
 
 use futures_util::Stream as _;
 use http::HeaderMap;
 use multer::Field;
 
 use crate::failure::Failure;
-use crate::form::{Async, Blocking};
+use crate::form::{Async, Blocking, Form};
 use crate::request::Request;
-use crate::stream::{BodyReader, Streaming};
+use crate::stream::BodyReader;
+use crate::waiting::now;
 
 use source::{Progress, Source};
 
@@ -96,7 +97,7 @@ pub struct Multipart<F = Blocking> {
 /// ```
 pub type AsyncMultipart = Multipart<Async>;
 
-impl<F: Streaming> Multipart<F> {
+impl<F: Form> Multipart<F> {
     /// Opens the body.
     pub(crate) fn open(request: &Request) -> Result<Self, Failure> {
         let boundary = boundary(request)?;
@@ -316,14 +317,6 @@ fn boundary(request: &Request) -> Result<String, Failure> {
             415_u16,
             format!("body: expected `content-type: multipart/form-data`, got `{content_type}`"),
         )),
-    }
-}
-
-/// The value of a future of the synchronous form, in which nothing is pending.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Task::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => unreachable!("reading suspends the instance in the synchronous form"),
     }
 }
 

@@ -5,7 +5,7 @@
 use wit_bindgen::rt;
 use wit_bindgen::rt::async_support::{TaskCancelOnDrop, start_task};
 
-use super::module::{AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, Module};
+use super::module::{AsyncModule, BlockingModule, DeclaredChannel, Module};
 use super::output;
 use crate::abi::{Lift as _, Lower as _, give, lower_all, take_back};
 use crate::backend;
@@ -166,7 +166,7 @@ fn manifest<M: Module>() -> Manifest {
         version,
         sdk: concat!("pointwork-guest ", env!("CARGO_PKG_VERSION")).to_owned(),
         language: "rust".to_owned(),
-        controllers: controllers(M::CONTROLLERS),
+        controllers: controllers::<M>(),
         channels: channels(M::CHANNELS),
         events_used: events_used::<M>(),
         metadata: description.into_iter().collect(),
@@ -176,7 +176,9 @@ fn manifest<M: Module>() -> Manifest {
 /// Sorted, each name once. A general sort would be a sixth of a small module.
 fn events_used<M: Module>() -> Vec<String> {
     let controllers = M::CONTROLLERS.iter().map(|controller| controller.events_used);
-    let declared = controllers.chain(M::CHANNELS.iter().map(|channel| channel.events_used));
+    let declared = controllers
+        .chain(M::CHANNELS.iter().map(|channel| channel.events_used))
+        .chain(M::GUARDS.iter().map(|guard| guard.events_used));
     let mut sorted: Vec<String> = Vec::new();
     for name in declared.flatten().flatten().chain(M::EVENTS_USED) {
         if let Err(at) = sorted.binary_search_by(|other| other.as_str().cmp(name)) {
@@ -186,16 +188,16 @@ fn events_used<M: Module>() -> Vec<String> {
     sorted
 }
 
-fn controllers(declared: &[DeclaredController]) -> Vec<types::Controller> {
+fn controllers<M: Module>() -> Vec<types::Controller> {
     let mut first = 0;
-    let controllers = declared.iter().map(|controller| {
+    let controllers = M::CONTROLLERS.iter().map(|controller| {
         let routes = controller.routes.iter().map(|route| types::Route {
             handler: first + route.handler,
             name: route.name.to_owned(),
             method: route.method.map(str::to_owned),
             paths: route.paths.iter().map(|&path| path.to_owned()).collect(),
             body: route.body.to_owned(),
-            metadata: metadata(route.metadata),
+            metadata: route_metadata::<M>(route.metadata),
         });
         let routes = routes.collect();
         first += controller.handlers;
@@ -207,6 +209,15 @@ fn controllers(declared: &[DeclaredController]) -> Vec<types::Controller> {
         }
     });
     controllers.collect()
+}
+
+/// The guards and hooks of the module are those of each route.
+fn route_metadata<M: Module>(declared: Metadata) -> Vec<Property> {
+    let own = |key| {
+        let declared = M::GUARDS.iter().filter(move |declared| declared.key == key);
+        declared.map(|declared| property(declared.key, declared.name))
+    };
+    own("guard").chain(metadata(declared)).chain(own("after")).collect()
 }
 
 fn channels(declared: &[DeclaredChannel]) -> Vec<types::Channel> {

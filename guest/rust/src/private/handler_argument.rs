@@ -1,20 +1,26 @@
-//! The arguments of handlers.
+//! The arguments of handlers and guards.
 //!
-//! An argument is the context, is read from the request, or is read from its body. The macro sees only tokens and
-//! cannot tell which, so each kind is an impl with a marker type, and the compiler selects the one that fits. An
-//! argument is made in two steps: `read` borrows the context, then `finish` may move it into the handler.
+//! An argument is the context, is read from the request or its body, or is made with the context. The macro sees only
+//! tokens and cannot tell which, so each kind is an impl with a marker type, and the compiler selects the one that fits.
+//! An argument is made in two steps: `ready` borrows the context, then `finish` may move it into the handler, and `lend`
+//! borrows it.
+
+use std::marker::PhantomData;
 
 use super::ArgumentKind;
 use crate::context::Context;
-use crate::extract::{FromBody, FromRequest, RequestBody};
+use crate::extract::{FromBody, FromContext, FromRequest, RequestBody};
 use crate::failure::Failure;
-use crate::form::Async;
-use crate::request::Request;
+use crate::form::{Async, Blocking, Form};
+use crate::guard::DeclaredGuard;
+use crate::waiting::now;
 
 #[derive(Debug)]
 pub enum ByRequest {}
 #[derive(Debug)]
 pub enum ByBody {}
+#[derive(Debug)]
+pub enum ByCall {}
 #[derive(Debug)]
 pub enum ByContext {}
 
@@ -23,103 +29,137 @@ pub enum ByContext {}
     message = "a handler cannot take `{Self}`",
     label = "expected the context or a type that is read from the request",
     note = "a handler takes `Context` (`AsyncContext` in an asynchronous module), `Path<…>`, `Query<…>`, \
-            `Json<…>`, `String`, `Vec<u8>`, and types that implement `FromRequest` or `FromBody`, each by value or \
-            reference"
+            `Json<…>`, `String`, `Vec<u8>`, and types that implement `FromRequest`, `FromBody` or `FromContext`, each by \
+            value or reference"
 )]
-pub trait HandlerArgument<F, Marker>: Sized {
+pub trait HandlerArgument<F: Form, Marker>: Sized {
     const KIND: ArgumentKind;
-    /// Whether the handler reads the body itself, in its form.
-    const READS_BODY: bool = false;
-    /// The body, if the argument is made of it, or `()`.
-    type Body;
+    /// The guard whose value it is.
+    const GUARD: Option<&'static DeclaredGuard> = None;
     type Ready;
 
-    /// Reads the body. It is a separate function so that modules without body arguments do not link it.
-    fn body(context: &Context) -> Result<Self::Body, Failure>;
-
-    /// Reads the body in the asynchronous form.
-    fn body_async(context: &Context<Async>) -> impl Future<Output = Result<Self::Body, Failure>>;
-
     /// The first step.
-    fn read(request: &Request, body: Self::Body, argument: &'static str) -> Result<Self::Ready, Failure>;
+    fn ready(
+        context: &Context<F>,
+        argument: &'static str,
+    ) -> impl Future<Output = Result<Self::Ready, Failure>>;
 
-    /// Body and first step in the synchronous form.
-    fn ready_blocking(context: &Context, argument: &'static str) -> Result<Self::Ready, Failure> {
-        Self::read(context, Self::body(context)?, argument)
-    }
-
-    /// Body and first step in the asynchronous form.
-    fn ready(context: &Context<Async>, argument: &'static str) -> impl Future<Output = Result<Self::Ready, Failure>> {
-        async move { Self::read(context, Self::body_async(context).await?, argument) }
-    }
-
-    /// The second step. `context` is `Some` until an argument takes it.
+    /// The second step of an argument by value. `context` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, context: &mut Option<Context<F>>) -> Self;
+
+    /// The second step of an argument by reference.
+    fn lend<'a>(ready: &'a Self::Ready, context: Option<&'a Context<F>>) -> &'a Self;
 }
 
-/// The body of an argument that is not made of it.
-macro_rules! no_body {
+/// The second step of an argument that is complete after the first.
+macro_rules! is_complete {
     () => {
-        type Body = ();
+        is_ready!(Context<F>);
 
-        fn body(_context: &Context) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn body_async(_context: &Context<Async>) -> impl Future<Output = Result<(), Failure>> {
-            std::future::ready(Ok(()))
+        fn lend<'a>(ready: &'a Self, _context: Option<&'a Context<F>>) -> &'a Self {
+            ready
         }
     };
 }
 
 #[cfg(feature = "multipart")]
-pub(in crate::private) use no_body;
+pub(super) use is_complete;
 
-impl<F, T: FromRequest> HandlerArgument<F, ByRequest> for T {
+impl<F: Form, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     const KIND: ArgumentKind = if T::IS_PATH_PARAM {
         ArgumentKind::PathParam
     } else {
         ArgumentKind::Request
     };
-    no_body!();
-    is_ready!(Context<F>);
+    is_complete!();
 
-    fn read(request: &Request, (): (), argument: &'static str) -> Result<T, Failure> {
-        T::from_request(request, argument)
+    fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<T, Failure>> {
+        std::future::ready(T::from_request(context, argument))
     }
 }
 
-impl<F, T: FromBody> HandlerArgument<F, ByBody> for T {
+impl<F: Form, T: FromBody> HandlerArgument<F, ByBody> for T {
     const KIND: ArgumentKind = ArgumentKind::Body;
-    type Body = T::Body;
-    is_ready!(Context<F>);
+    is_complete!();
 
-    fn body(context: &Context) -> Result<T::Body, Failure> {
-        T::Body::read(context)
-    }
-
-    fn body_async(context: &Context<Async>) -> impl Future<Output = Result<T::Body, Failure>> {
-        T::Body::read_async(context)
-    }
-
-    fn read(request: &Request, body: T::Body, argument: &'static str) -> Result<T, Failure> {
-        T::from_body(body, request, argument)
+    async fn ready(context: &Context<F>, argument: &'static str) -> Result<T, Failure> {
+        let body = T::Body::read(context).await?;
+        T::from_body(body, context, argument)
     }
 }
 
-impl<F> HandlerArgument<F, ByContext> for Context<F> {
+impl<F: Form, T: FromContext<F>> HandlerArgument<F, ByCall> for T {
+    const KIND: ArgumentKind = ArgumentKind::Request;
+    const GUARD: Option<&'static DeclaredGuard> = T::GUARD;
+    is_complete!();
+
+    fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<T, Failure>> {
+        T::from_context(context, argument)
+    }
+}
+
+impl<F: Form> HandlerArgument<F, ByContext> for Context<F> {
     const KIND: ArgumentKind = ArgumentKind::Context;
-    no_body!();
     type Ready = ();
 
-    fn read(_request: &Request, (): (), _argument: &'static str) -> Result<(), Failure> {
-        Ok(())
+    fn ready(_context: &Self, _argument: &'static str) -> impl Future<Output = Result<(), Failure>> {
+        std::future::ready(Ok(()))
     }
 
     fn finish((): (), context: &mut Option<Self>) -> Self {
         match context.take() {
             Some(context) => context,
-            None => unreachable!("the macro checks that a handler takes the context once"),
+            None => taken(),
+        }
+    }
+
+    fn lend<'a>((): &'a (), context: Option<&'a Self>) -> &'a Self {
+        match context {
+            Some(context) => context,
+            None => taken(),
         }
     }
 }
+
+fn taken() -> ! {
+    unreachable!("the macro checks that a handler takes the context once")
+}
+
+/// Reads an argument in the synchronous form.
+pub fn ready_now<T: HandlerArgument<Blocking, M>, M>(
+    context: &Context,
+    argument: &'static str,
+) -> Result<T::Ready, Failure> {
+    now(T::ready(context, argument))
+}
+
+/// An argument of a function without `async`, as an asynchronous module reads it.
+///
+/// The inherent items exist for arguments of the asynchronous form, and have priority over those of [`BlockingArgument`].
+#[derive(Debug)]
+pub struct EitherArgument<T, M>(PhantomData<(T, M)>);
+
+impl<T: HandlerArgument<Async, M>, M> EitherArgument<T, M> {
+    pub const BLOCKS: bool = false;
+
+    pub fn ready(
+        context: &Context<Async>,
+        argument: &'static str,
+    ) -> impl Future<Output = Result<T::Ready, Failure>> {
+        T::ready(context, argument)
+    }
+}
+
+/// An argument that only the synchronous form has. Unit tests run it; an asynchronous module that has it does not compile.
+pub trait BlockingArgument<T: HandlerArgument<Blocking, M>, M> {
+    const BLOCKS: bool = true;
+
+    fn ready(
+        context: &Context<Async>,
+        argument: &'static str,
+    ) -> impl Future<Output = Result<T::Ready, Failure>> {
+        std::future::ready(ready_now::<T, M>(context.of_form(), argument))
+    }
+}
+
+impl<T: HandlerArgument<Blocking, M>, M> BlockingArgument<T, M> for EitherArgument<T, M> {}

@@ -6,7 +6,7 @@
 use pointwork_events::Event;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, IntoFailure};
 use crate::payload::Payload;
 
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl<T: Serialize> IntoAnswer<AsValue> for T {
     }
 }
 
-impl<T: IntoAnswer<M>, E: Into<Failure>, M> IntoAnswer<AsResult<M>> for Result<T, E> {
+impl<T: IntoAnswer<M>, E: IntoFailure, M> IntoAnswer<AsResult<M>> for Result<T, E> {
     fn into_answer(self) -> Result<Payload, Failure> {
         match self {
             Ok(value) => value.into_answer(),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error.into_failure()),
         }
     }
 }
@@ -52,7 +52,7 @@ pub fn answer<T: IntoAnswer<M>, M>(value: T) -> Result<Payload, Failure> {
     value.into_answer()
 }
 
-pub fn answer_result<T: IntoAnswer<M>, E: Into<Failure>, M>(result: Result<T, E>) -> Result<Payload, Failure> {
+pub fn answer_result<T: IntoAnswer<M>, E: IntoFailure, M>(result: Result<T, E>) -> Result<Payload, Failure> {
     result.into_answer()
 }
 

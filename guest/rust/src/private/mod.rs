@@ -14,6 +14,7 @@ macro_rules! is_ready {
 mod event_name;
 #[cfg(target_arch = "wasm32")]
 pub mod exports;
+mod guards;
 mod handler_argument;
 mod listener_argument;
 mod listener_result;
@@ -30,14 +31,19 @@ mod text;
 mod uses;
 
 pub use event_name::{is_first, is_own_name, own_name};
-pub use handler_argument::HandlerArgument;
+pub use guards::{
+    GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now, outcome_now,
+    shaped,
+};
+pub use handler_argument::{BlockingArgument, EitherArgument, HandlerArgument, ready_now};
 pub use listener_argument::{ListenerArgument, check_payload};
 pub use listener_result::{answer, answer_result, check_output, check_result};
 pub use module::{
-    AsyncModule, BLOCKING_PARTS, BlockingModule, DeclaredChannel, DeclaredController, Module, asynchronous, blocking,
-    first_blocking, places, unknown_handler, unknown_listener,
+    AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, MODULE_PARTS, Module, asynchronous, blocking,
+    first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
 pub use routes::{PARTS, conflict, count};
+pub use crate::guard::DeclaredGuard;
 pub use served::{NotListable, Served};
 pub use text::{joined, length, text};
 pub use uses::{EventName, NotAnEvent};

@@ -7,7 +7,9 @@ use crate::channel::Listener;
 use crate::context::{AsyncContext, Context};
 use crate::controller::{Metadata, Route};
 use crate::delivery::{AsyncDelivery, Delivery};
+use super::guards::{Needed, first_unfit};
 use crate::failure::Failure;
+use crate::guard::DeclaredGuard;
 use crate::payload::Payload;
 use crate::reply::Outcome;
 
@@ -21,7 +23,9 @@ pub struct DeclaredController {
     pub metadata: Metadata,
     pub events_used: &'static [Option<&'static str>],
     pub place: &'static str,
-    pub blocking: Option<&'static str>,
+    pub blocking: Option<(&'static str, &'static str)>,
+    pub takes_context: Option<&'static str>,
+    pub guards: &'static [Needed],
 }
 
 /// The declaration of a channel.
@@ -44,6 +48,8 @@ pub trait Module {
     const CHANNELS: &'static [DeclaredChannel];
     /// The events behind `uses:`.
     const EVENTS_USED: &'static [&'static str];
+    /// The guards behind `guard:`, and the after-hooks behind `after:`.
+    const GUARDS: &'static [DeclaredGuard];
 }
 
 /// The functions of a synchronous module.
@@ -63,8 +69,11 @@ pub trait AsyncModule {
 }
 
 /// The outcome for a number that the module did not declare.
-pub fn unknown_handler() -> Outcome {
-    Outcome::Thrown(Failure::new(500_u16, "the module has no such handler"))
+pub fn unknown_handler<F>() -> (Outcome, Option<Context<F>>) {
+    (
+        Outcome::Thrown(Failure::new(500_u16, "the module has no such handler")),
+        None,
+    )
 }
 
 /// The failure for a number that the module did not declare.
@@ -86,6 +95,8 @@ pub mod asynchronous {
             events_used: C::EVENTS_USED,
             place: C::PLACE,
             blocking: C::BLOCKING,
+            takes_context: C::TAKES_CONTEXT,
+            guards: C::GUARDS,
         }
     }
 
@@ -113,48 +124,107 @@ pub mod blocking {
     }
 }
 
-/// The parts of the message of [`first_blocking`].
-pub const BLOCKING_PARTS: usize = 9;
+/// The parts of a message about a module.
+pub const MODULE_PARTS: usize = 9;
+
+type Message = [&'static str; MODULE_PARTS];
 
 /// The message about the first function of an asynchronous module that takes a context of the synchronous form, if there is
 /// one: its functions wait by blocking, and the contract has them in synchronous modules alone.
-pub const fn first_blocking(
-    controllers: &[DeclaredController],
-    channels: &[DeclaredChannel],
-) -> Option<[&'static str; BLOCKING_PARTS]> {
+pub const fn first_blocking(controllers: &[DeclaredController], channels: &[DeclaredChannel]) -> Option<Message> {
     let mut at = 0;
-    while at < controllers.len() + channels.len() {
-        let (function, blocking, of, taken, expected) = if at < controllers.len() {
-            let controller = &controllers[at];
-            (
-                "handler `",
-                controller.blocking,
-                controller.name,
-                "`Context`",
-                "`AsyncContext`",
-            )
-        } else {
-            let channel = &channels[at - controllers.len()];
-            let taken = "`Delivery` or `Context`";
-            (
-                "listener `",
-                channel.blocking,
-                channel.name,
-                taken,
-                "`AsyncDelivery` or `AsyncContext`",
-            )
-        };
-        if let Some(name) = blocking {
+    while at < controllers.len() {
+        if let Some((name, taken)) = controllers[at].blocking {
             return Some([
-                function,
+                "handler `",
                 name,
                 "` of `",
-                of,
-                "` takes ",
+                controllers[at].name,
+                "` takes `",
                 taken,
-                ", whose functions block all calls of an asynchronous module while they wait; take ",
-                expected,
+                "`, whose functions block all calls of an asynchronous module while they wait; take ",
+                "`AsyncContext`, or the type of the asynchronous form",
                 ", and make the function `async fn` if it waits",
+            ]);
+        }
+        at += 1;
+    }
+    at = 0;
+    while at < channels.len() {
+        if let Some(name) = channels[at].blocking {
+            return Some([
+                "listener `",
+                name,
+                "` of `",
+                channels[at].name,
+                "` takes ",
+                "`Delivery` or `Context`",
+                ", whose functions block all calls of an asynchronous module while they wait; take ",
+                "`AsyncDelivery` or `AsyncContext`",
+                ", and make the function `async fn` if it waits",
+            ]);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The message about the first guard or after-hook that has the other form only.
+pub const fn first_unfit_guard(
+    controllers: &[DeclaredController],
+    own: &[DeclaredGuard],
+    is_async: bool,
+) -> Option<Message> {
+    let mut at = 0;
+    while at < controllers.len() {
+        if let Some(unfit) = first_unfit(controllers[at].guards, is_async) {
+            return Some(unfit_guard(unfit, controllers[at].name, is_async));
+        }
+        at += 1;
+    }
+    at = 0;
+    while at < own.len() {
+        if if is_async { own[at].blocks } else { own[at].waits } {
+            return Some(unfit_guard(&own[at], "module!", is_async));
+        }
+        at += 1;
+    }
+    None
+}
+
+const fn unfit_guard(unfit: &DeclaredGuard, of: &'static str, is_async: bool) -> Message {
+    let (module, has, expected) = if is_async {
+        (
+            "`, which is in an asynchronous module, ",
+            "has the synchronous form only, or needs a guard that has; ",
+            "take `&AsyncContext` in an `async fn`, or serve both forms: `async fn …<F: Form>(ctx: &Context<F>)`",
+        )
+    } else {
+        (
+            "`, which is in a synchronous module, ",
+            "has the asynchronous form only, or needs a guard that has; ",
+            "take `&Context` in a plain `fn`, or serve both forms: `async fn …<F: Form>(ctx: &Context<F>)`",
+        )
+    };
+    ["`#[", unfit.key, "]` `", unfit.name, "` of `", of, module, has, expected]
+}
+
+/// The message about the first handler that takes the context by value, where an after-hook of the module needs the context.
+pub const fn first_without_context(controllers: &[DeclaredController], hook: Option<&'static str>) -> Option<Message> {
+    let Some(hook) = hook else { return None };
+    let mut at = 0;
+    while at < controllers.len() {
+        if let Some(handler) = controllers[at].takes_context {
+            return Some([
+                "handler `",
+                handler,
+                "` of `",
+                controllers[at].name,
+                "` takes the context by value, and `",
+                hook,
+                "` behind `after:` needs it afterwards; ",
+                "take the context by reference, or let the hook take nothing but the outcome",
+                "",
             ]);
         }
         at += 1;
@@ -182,17 +252,56 @@ pub const fn places<const N: usize>(
     texts
 }
 
-/// One module: its form, and the list of `module!`.
+/// One module: its form, and the list of `module!`, whose sections are collected one by one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __module {
-    ($form:ident channels: $($channel:ty),+ $(,)? $(; uses: $($used:tt)+)?) => {
-        $crate::__module! { @ $form [] [$($channel),+] [$($($used)+)?] }
+    ($form:ident channels: $($rest:tt)+) => {
+        $crate::__module! { @ $form [] [] [] [] [] [] channels: $($rest)+ }
     };
-    ($form:ident $($controller:ty),+ $(,)? $(; channels: $($channel:ty),+ $(,)?)? $(; uses: $($used:tt)+)?) => {
-        $crate::__module! { @ $form [$($controller),+] [$($($channel),+)?] [$($($used)+)?] }
+    ($form:ident $($controller:ty),+ $(,)? $(; $($rest:tt)*)?) => {
+        $crate::__module! { @ $form [$($controller),+] [] [] [] [] [] $($($rest)*)? }
     };
-    (@ $form:ident [$($controller:ty),*] [$($channel:ty),*] [$($used:tt)*]) => {
+    (@ $form:ident $controllers:tt [] $uses:tt $guards:tt $after:tt $errors:tt
+        channels: $($channel:ty),+ $(,)? $(; $($rest:tt)*)?) => {
+        $crate::__module! { @ $form $controllers [$($channel),+] $uses $guards $after $errors $($($rest)*)? }
+    };
+    (@ $form:ident $controllers:tt $channels:tt $uses:tt [] $after:tt $errors:tt
+        guard: $($guard:ty),+ $(,)? $(; $($rest:tt)*)?) => {
+        $crate::__module! { @ $form $controllers $channels $uses [$($guard),+] $after $errors $($($rest)*)? }
+    };
+    (@ $form:ident $controllers:tt $channels:tt $uses:tt $guards:tt [] $errors:tt
+        after: $($hook:ty),+ $(,)? $(; $($rest:tt)*)?) => {
+        $crate::__module! { @ $form $controllers $channels $uses $guards [$($hook),+] $errors $($($rest)*)? }
+    };
+    (@ $form:ident $controllers:tt $channels:tt $uses:tt $guards:tt $after:tt []
+        errors: $shape:path $(; $($rest:tt)*)?) => {
+        $crate::__module! { @ $form $controllers $channels $uses $guards $after [$shape] $($($rest)*)? }
+    };
+    (@ $form:ident $controllers:tt $channels:tt [] $guards:tt $after:tt $errors:tt uses: $($rest:tt)+) => {
+        $crate::__module! { @ uses [] $form $controllers $channels $guards $after $errors $($rest)+ }
+    };
+    (@ uses [$($used:tt)*] $form:ident $controllers:tt $channels:tt $guards:tt $after:tt $errors:tt
+        $literal:literal $(, $($rest:tt)*)?) => {
+        $crate::__module! { @ uses [$($used)* [$literal]] $form $controllers $channels $guards $after $errors $($($rest)*)? }
+    };
+    (@ uses [$($used:tt)*] $form:ident $controllers:tt $channels:tt $guards:tt $after:tt $errors:tt
+        $literal:literal; $($rest:tt)*) => {
+        $crate::__module! { @ $form $controllers $channels [$($used)* [$literal]] $guards $after $errors $($rest)* }
+    };
+    (@ uses [$($used:tt)*] $form:ident $controllers:tt $channels:tt $guards:tt $after:tt $errors:tt
+        $event:ty $(, $($rest:tt)*)?) => {
+        $crate::__module! { @ uses [$($used)* [$event]] $form $controllers $channels $guards $after $errors $($($rest)*)? }
+    };
+    (@ uses [$($used:tt)*] $form:ident $controllers:tt $channels:tt $guards:tt $after:tt $errors:tt
+        $event:ty; $($rest:tt)*) => {
+        $crate::__module! { @ $form $controllers $channels [$($used)* [$event]] $guards $after $errors $($rest)* }
+    };
+    (@ uses [$($used:tt)+] $form:ident $controllers:tt $channels:tt $guards:tt $after:tt $errors:tt $(; $($rest:tt)*)?) => {
+        $crate::__module! { @ $form $controllers $channels [$($used)+] $guards $after $errors $($($rest)*)? }
+    };
+    (@ $form:ident [$($controller:ty),*] [$($channel:ty),*] [$([$($used:tt)*])*] [$($guard:ty),*] [$($hook:ty),*]
+        [$($shape:path)?]) => {
         // A second `module!` beside it does not compile.
         #[allow(dead_code, reason = "it is a name only")]
         const ONE_MODULE_PER_CRATE: () = ();
@@ -211,15 +320,22 @@ macro_rules! __module {
                     &[$($crate::__private::$form::controller::<$controller>()),*];
                 const CHANNELS: &'static [$crate::__private::DeclaredChannel] =
                     &[$($crate::__private::$form::channel::<$channel>()),*];
-                const EVENTS_USED: &'static [&'static str] = $crate::__uses!([] $($used)*);
+                const EVENTS_USED: &'static [&'static str] = &[$($crate::__uses!($($used)*)),*];
+                const GUARDS: &'static [$crate::__private::DeclaredGuard] = &[
+                    $(<$guard as $crate::Guard>::DECLARED,)*
+                    $(<$hook as $crate::AfterHook>::DECLARED,)*
+                ];
             }
 
-            $crate::__check_form! { $form }
+            $crate::__check_form! { $form [$($hook),*] }
             $crate::__check_routes! {}
             $crate::__list! {}
+            $(const _: fn(&$crate::Failure) = |failure| {
+                let _ = $crate::IntoOutcome::into_outcome($shape(failure));
+            };)?
 
             #[cfg(target_arch = "wasm32")]
-            $crate::__dispatch! { $form [$($controller),*] [$($channel),*] }
+            $crate::__dispatch! { $form [$($controller),*] [$($channel),*] [$($guard),*] [$($hook),*] [$($shape)?] }
             #[cfg(target_arch = "wasm32")]
             $crate::__export! { $form }
         };
@@ -228,29 +344,69 @@ macro_rules! __module {
         ::core::compile_error!(
             "expected the controllers of the module, `module! { Products, Health }`, its channels, \
              `module! { channels: Db }`, or both, `module! { Products, Health; channels: Db }`; the asynchronous form \
-             begins with `async;`, and events of helper functions follow `; uses:`"
+             begins with `async;`; `; guard: SignedIn`, `; after: NoStore` and `; errors: problem` are for all its handlers, and \
+             events of helper functions follow `; uses:`"
         );
     };
 }
 
-/// Fails to compile if a function of an asynchronous module takes a context of the synchronous form.
+/// Fails to compile with the first message that there is.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check_module {
+    ($($message:expr;)*) => {
+        const _: () = {
+            use $crate::__private::{
+                MODULE_PARTS, Module as _, first_blocking, first_unfit_guard, first_without_context, joined, length, text,
+            };
+
+            $({
+                const FOUND: ::core::option::Option<[&'static str; MODULE_PARTS]> = $message;
+                const MESSAGE: &[&str] = match &FOUND {
+                    ::core::option::Option::Some(parts) => parts,
+                    ::core::option::Option::None => &[],
+                };
+                const BYTES: [u8; length(MESSAGE)] = joined(MESSAGE);
+                ::core::assert!(BYTES.is_empty(), "{}", text(&BYTES));
+            })*
+        };
+    };
+}
+
+/// Fails to compile if a function, a guard or a hook does not fit the form of the module, or a hook one of its handlers.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __check_form {
-    (blocking) => {};
-    (asynchronous) => {
-        const _: () = {
-            use $crate::__private::{BLOCKING_PARTS, Module as _, first_blocking, joined, length, text};
-
-            const BLOCKING: ::core::option::Option<[&'static str; BLOCKING_PARTS]> =
-                first_blocking(Module::CONTROLLERS, Module::CHANNELS);
-            const MESSAGE: &[&str] = match &BLOCKING {
-                ::core::option::Option::Some(parts) => parts,
-                ::core::option::Option::None => &[],
+    ($form:ident [$($hook:ty),*]) => {
+        #[allow(unused_imports, reason = "a synchronous module has fewer checks")]
+        $crate::__check_module! {
+            if $crate::__is_async!($form) { first_blocking(Module::CONTROLLERS, Module::CHANNELS) } else {
+                ::core::option::Option::None
             };
-            const BYTES: [u8; length(MESSAGE)] = joined(MESSAGE);
-            ::core::assert!(BYTES.is_empty(), "{}", text(&BYTES));
-        };
+            first_unfit_guard(Module::CONTROLLERS, Module::GUARDS, $crate::__is_async!($form));
+            {
+                const HOOK: ::core::option::Option<&'static str> = {
+                    #[allow(unused_mut, reason = "a module need not have a hook")]
+                    let mut hook = ::core::option::Option::None;
+                    $(if <$hook as $crate::AfterHook>::TAKES_CONTEXT {
+                        hook = ::core::option::Option::Some(<$hook as $crate::AfterHook>::DECLARED.name);
+                    })*
+                    hook
+                };
+                first_without_context(Module::CONTROLLERS, HOOK)
+            };
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __is_async {
+    (blocking) => {
+        false
+    };
+    (asynchronous) => {
+        true
     };
 }
 
@@ -292,27 +448,22 @@ macro_rules! __list {
     };
 }
 
-/// The names behind `uses:`: types of the event map and literals.
+/// A name behind `uses:`: that of a type of the event map, or a literal.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __uses {
-    ([$($name:expr,)*]) => {
-        &[$($name),*]
-    };
-    ([$($name:expr,)*] $literal:literal $(, $($rest:tt)*)?) => {
-        $crate::__uses!([$($name,)* {
-            const _: () = ::core::assert!(
-                $crate::__private::is_own_name($literal),
-                ::core::concat!(
-                    "`", $literal, "` is not a valid event name: expected words joined by `:`, without whitespace, \
-                     such as `db:product:all`"
-                ),
-            );
-            $literal
-        },] $($($rest)*)?)
-    };
-    ([$($name:expr,)*] $event:ty $(, $($rest:tt)*)?) => {
-        $crate::__uses!([$($name,)* <$event as $crate::Event>::NAME,] $($($rest)*)?)
+    ($literal:literal) => {{
+        const _: () = ::core::assert!(
+            $crate::__private::is_own_name($literal),
+            ::core::concat!(
+                "`", $literal, "` is not a valid event name: expected words joined by `:`, without whitespace, \
+                 such as `db:product:all`"
+            ),
+        );
+        $literal
+    }};
+    ($event:ty) => {
+        <$event as $crate::Event>::NAME
     };
 }
 
@@ -320,15 +471,31 @@ macro_rules! __uses {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __dispatch {
-    (blocking [$($controller:ty),*] [$($channel:ty),*]) => {
-        #[allow(unused_variables, unused_imports, reason = "a module need not have both controllers and channels")]
-        impl $crate::__private::BlockingModule for Module {
-            fn handle(number: u32, context: $crate::Context) -> $crate::Outcome {
+    (blocking [$($controller:ty),*] [$($channel:ty),*] [$($guard:ty),*] [$($hook:ty),*] [$($shape:path)?]) => {
+        impl Module {
+            fn handled(
+                number: u32,
+                context: $crate::Context,
+            ) -> ($crate::Outcome, ::core::option::Option<$crate::Context>) {
+                #[allow(unused_imports, reason = "a module need not have controllers")]
                 use $crate::__private::{NotListable as _, Served};
+                $(if let ::core::result::Result::Err(error) = $crate::__private::guard_now::<$guard>(&context) {
+                    return ($crate::Outcome::Thrown(error), ::core::option::Option::Some(context));
+                })*
                 $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$controller>::HANDLERS) else {
                     return Served::<$controller>::handle(number, context);
                 };)*
                 $crate::__private::unknown_handler()
+            }
+        }
+
+        #[allow(unused_variables, unused_imports, reason = "a module need not have both controllers and channels")]
+        impl $crate::__private::BlockingModule for Module {
+            fn handle(number: u32, context: $crate::Context) -> $crate::Outcome {
+                let (outcome, context) = Self::handled(number, context);
+                $(let outcome = <$hook as $crate::AfterHook>::run(context.as_ref(), outcome);)*
+                $(let outcome = $crate::__private::shaped(outcome, $shape);)?
+                outcome
             }
 
             fn deliver(
@@ -344,15 +511,33 @@ macro_rules! __dispatch {
             }
         }
     };
-    (asynchronous [$($controller:ty),*] [$($channel:ty),*]) => {
-        #[allow(unused_variables, unused_imports, reason = "a module need not have both controllers and channels")]
-        impl $crate::__private::AsyncModule for Module {
-            async fn handle(number: u32, context: $crate::AsyncContext) -> $crate::Outcome {
+    (asynchronous [$($controller:ty),*] [$($channel:ty),*] [$($guard:ty),*] [$($hook:ty),*] [$($shape:path)?]) => {
+        impl Module {
+            async fn handled(
+                number: u32,
+                context: $crate::AsyncContext,
+            ) -> ($crate::Outcome, ::core::option::Option<$crate::AsyncContext>) {
+                #[allow(unused_imports, reason = "a module need not have controllers")]
                 use $crate::__private::{NotListable as _, Served};
+                $(if let ::core::result::Result::Err(error) =
+                    $crate::__private::guard::<$crate::form::Async, $guard>(&context).await
+                {
+                    return ($crate::Outcome::Thrown(error), ::core::option::Option::Some(context));
+                })*
                 $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$controller>::HANDLERS) else {
                     return Served::<$controller>::handle_async(number, context).await;
                 };)*
                 $crate::__private::unknown_handler()
+            }
+        }
+
+        #[allow(unused_variables, unused_imports, reason = "a module need not have both controllers and channels")]
+        impl $crate::__private::AsyncModule for Module {
+            async fn handle(number: u32, context: $crate::AsyncContext) -> $crate::Outcome {
+                let (outcome, context) = Self::handled(number, context).await;
+                $(let outcome = <$hook as $crate::AfterHook>::run_async(context.as_ref(), outcome).await;)*
+                $(let outcome = $crate::__private::shaped(outcome, $shape);)?
+                outcome
             }
 
             async fn deliver(

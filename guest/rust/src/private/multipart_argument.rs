@@ -1,27 +1,25 @@
 //! Multipart bodies as arguments of handlers: the handler reads them, so they are opened and not read before.
 
+use std::future::ready;
+
 use super::ArgumentKind;
-use super::handler_argument::{HandlerArgument, no_body};
+use super::handler_argument::{HandlerArgument, is_complete};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::form::Async;
+use crate::form::Form;
 use crate::multipart::Multipart;
-use crate::request::Request;
-use crate::stream::Streaming;
 
 #[derive(Debug)]
 pub enum ByMultipart {}
 
 macro_rules! multipart {
     ($ty:ty: $open:expr) => {
-        impl<F: Streaming> HandlerArgument<F, ByMultipart> for $ty {
+        impl<F: Form> HandlerArgument<F, ByMultipart> for $ty {
             const KIND: ArgumentKind = ArgumentKind::Body;
-            const READS_BODY: bool = true;
-            no_body!();
-            is_ready!(Context<F>);
+            is_complete!();
 
-            fn read(request: &Request, (): (), _argument: &'static str) -> Result<Self, Failure> {
-                $open(request)
+            fn ready(context: &Context<F>, _argument: &'static str) -> impl Future<Output = Result<Self, Failure>> {
+                ready($open(context))
             }
         }
     };
@@ -29,4 +27,4 @@ macro_rules! multipart {
 
 multipart! { Multipart<F>: Multipart::open }
 multipart! { Option<Multipart<F>>: Multipart::open_optional }
-multipart! { Result<Multipart<F>, Failure>: |request| Ok(Multipart::open(request)) }
+multipart! { Result<Multipart<F>, Failure>: |context| Ok(Multipart::open(context)) }

@@ -159,6 +159,8 @@ mod tests {
             events_used: &[],
             place: "",
             blocking: None,
+            takes_context: None,
+            guards: &[],
         };
         let controllers = [controller("One", routes), controller("Other", others)];
         assert!(count(&controllers) < 16);

@@ -20,11 +20,14 @@ pub struct Served<T>(PhantomData<T>);
 impl<C: Controller> Served<C> {
     pub const HANDLERS: u32 = C::HANDLERS;
 
-    pub fn handle(handler: u32, context: Context) -> Outcome {
+    pub fn handle(handler: u32, context: Context) -> (Outcome, Option<Context>) {
         C::handle(handler, context)
     }
 
-    pub fn handle_async(handler: u32, context: AsyncContext) -> impl Future<Output = Outcome> {
+    pub fn handle_async(
+        handler: u32,
+        context: AsyncContext,
+    ) -> impl Future<Output = (Outcome, Option<AsyncContext>)> {
         C::handle_async(handler, context)
     }
 }
@@ -50,11 +53,14 @@ pub trait NotListable {
     const HANDLERS: u32 = 0;
     const LISTENERS: u32 = 0;
 
-    fn handle(_handler: u32, _context: Context) -> Outcome {
+    fn handle(_handler: u32, _context: Context) -> (Outcome, Option<Context>) {
         unknown_handler()
     }
 
-    fn handle_async(_handler: u32, _context: AsyncContext) -> impl Future<Output = Outcome> {
+    fn handle_async(
+        _handler: u32,
+        _context: AsyncContext,
+    ) -> impl Future<Output = (Outcome, Option<AsyncContext>)> {
         std::future::ready(unknown_handler())
     }
 

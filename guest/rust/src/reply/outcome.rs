@@ -1,5 +1,5 @@
 use super::{IntoReply, Reply};
-use crate::failure::Failure;
+use crate::failure::{Failure, IntoFailure};
 
 /// The result of a handler.
 #[derive(Clone, Debug)]
@@ -10,6 +10,27 @@ pub enum Outcome {
     Thrown(Failure),
     /// No reply: it was sent before, or another holder of the context sends it.
     Deferred,
+}
+
+impl Outcome {
+    /// The status of the reply or of the error; `None` without one.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Reply(reply) => Some(reply.raw.status),
+            Self::Thrown(failure) => Some(failure.status()),
+            Self::Deferred => None,
+        }
+    }
+
+    /// Adds a header to the reply or to the error, as [`Reply::header`] does.
+    #[must_use]
+    pub fn header(self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        match self {
+            Self::Reply(reply) => Self::Reply(reply.header(name, value)),
+            Self::Thrown(failure) => Self::Thrown(failure.header(name, value)),
+            Self::Deferred => Self::Deferred,
+        }
+    }
 }
 
 /// The return value of a handler whose reply was sent before, or is sent by a listener (spec H6).
@@ -57,11 +78,11 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
     }
 }
 
-impl<T: IntoOutcome, E: Into<Failure>> IntoOutcome for Result<T, E> {
+impl<T: IntoOutcome, E: IntoFailure> IntoOutcome for Result<T, E> {
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(value) => value.into_outcome(),
-            Err(error) => Outcome::Thrown(error.into()),
+            Err(error) => Outcome::Thrown(error.into_failure()),
         }
     }
 }

@@ -202,7 +202,7 @@ impl TestRequest {
             exchange.body.take();
         }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
-        let outcome = block_on(C::handle_async(found.route.handler, context));
+        let (outcome, _context) = block_on(C::handle_async(found.route.handler, context));
         Answer::new(exchange, outcome)
     }
 

@@ -1,0 +1,413 @@
+//! `#[guard]` and `#[after]` on an impl block.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
+
+use crate::block::{check, keep_name};
+use crate::errors::{self, Errors};
+use crate::events_used::events_used;
+use crate::expand::{Names, call, is_kind, replaced, type_name, without_self};
+use crate::signature::{Signature, Terms};
+
+/// A guard or an after-hook.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    Guard,
+    After,
+}
+
+impl Kind {
+    /// The name of the attribute, which is also the key of the metadata.
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Guard => "guard",
+            Self::After => "after",
+        }
+    }
+
+    /// The name of the function.
+    fn function(self) -> &'static str {
+        match self {
+            Self::Guard => "check",
+            Self::After => "after",
+        }
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Self::Guard => "#[guard] impl SignedIn { fn check(ctx: &Context) -> Result<User, Failure> { … } }",
+            Self::After => "#[after] impl NoStore { fn after(outcome: Outcome) -> Outcome { … } }",
+        }
+    }
+
+    fn terms(self) -> Terms {
+        Terms {
+            block: self.attribute(),
+            block_example: self.example(),
+            function: match self {
+                Self::Guard => "guard",
+                Self::After => "after-hook",
+            },
+            function_example: "",
+            state: "call a channel that keeps it",
+            may_have_form: true,
+        }
+    }
+}
+
+/// Expands the attribute of the block.
+pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let (attribute, example) = (kind.attribute(), kind.example());
+    let mut block = match syn::parse2(item.clone()) {
+        Ok(Item::Impl(block)) => block,
+        Ok(Item::Fn(_)) => {
+            let message = format!(
+                "`#[{attribute}]` is outside an impl block with `#[controller]`, expected it on a handler, or on an impl \
+                 block: `{example}`"
+            );
+            return errors::beside(item, &message);
+        }
+        Ok(_) => {
+            return errors::beside(item, &format!("`#[{attribute}]` is not on an impl block, expected `{example}`"));
+        }
+        // The compiler has the better words for code that is no Rust.
+        Err(_) => return item,
+    };
+    let mut errors = Errors::default();
+    if !arguments.is_empty() {
+        errors.at(&arguments, format_args!("`#[{attribute}]` of an impl block has no arguments, expected `{example}`"));
+    }
+    check(&block, &kind.terms(), &mut errors);
+    let is_named = |item: &&mut ImplItem| matches!(item, ImplItem::Fn(item) if item.sig.ident == kind.function());
+    let read = match block.items.iter_mut().find(is_named) {
+        Some(ImplItem::Fn(function)) => {
+            keep_name(function);
+            Some(Read::new(kind, function, &mut errors))
+        }
+        _ => {
+            let message = format!("this {attribute} has no function `{}`, expected `{example}`", kind.function());
+            errors.at(&block.self_ty, message);
+            None
+        }
+    };
+    let expanded = match read {
+        Some(read) if errors.is_empty() => read.expand(kind, &block),
+        _ => {
+            let (errors, stub) = (errors.into_tokens(), stub(kind, &block));
+            quote!(#errors #stub)
+        }
+    };
+    quote!(#block #expanded)
+}
+
+/// An impl beside an error: what uses the type has no second error.
+fn stub(kind: Kind, block: &ItemImpl) -> TokenStream {
+    let ty = &block.self_ty;
+    let (parameters, _, bounds) = block.generics.split_for_impl();
+    let attribute = kind.attribute();
+    let declared = declared(attribute, "", &quote!(false), &quote!(false), &quote!(&[]));
+    match kind {
+        Kind::Guard => quote! {
+            impl #parameters ::pointwork_guest::Guard for #ty #bounds {
+                type Value = ();
+                const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
+                fn run(_: &::pointwork_guest::Context) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
+                    ::core::result::Result::Ok(())
+                }
+                async fn run_async(
+                    _: &::pointwork_guest::AsyncContext,
+                ) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
+                    ::core::result::Result::Ok(())
+                }
+            }
+        },
+        Kind::After => quote! {
+            impl #parameters ::pointwork_guest::AfterHook for #ty #bounds {
+                const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
+                const TAKES_CONTEXT: bool = false;
+                fn run(
+                    _: ::core::option::Option<&::pointwork_guest::Context>,
+                    outcome: ::pointwork_guest::Outcome,
+                ) -> ::pointwork_guest::Outcome {
+                    outcome
+                }
+                async fn run_async(
+                    _: ::core::option::Option<&::pointwork_guest::AsyncContext>,
+                    outcome: ::pointwork_guest::Outcome,
+                ) -> ::pointwork_guest::Outcome {
+                    outcome
+                }
+            }
+        },
+    }
+}
+
+fn declared(key: &str, name: &str, blocks: &TokenStream, waits: &TokenStream, events: &TokenStream) -> TokenStream {
+    quote! {
+        ::pointwork_guest::__private::DeclaredGuard {
+            key: #key,
+            name: #name,
+            blocks: #blocks,
+            waits: #waits,
+            events_used: #events,
+        }
+    }
+}
+
+/// The function of the block.
+struct Read {
+    signature: Signature,
+    /// The type that it returns; `()` if it gives none.
+    output: TokenStream,
+    /// Whether a hook takes the outcome by reference.
+    is_observer: bool,
+}
+
+impl Read {
+    fn new(kind: Kind, function: &ImplItemFn, errors: &mut Errors) -> Self {
+        let mut signature = Signature::read(function, &kind.terms(), errors);
+        let is_observer = kind == Kind::After
+            && match signature.arguments.pop() {
+                Some(outcome) => outcome.is_reference,
+                None => {
+                    errors.at(
+                        &function.sig.ident,
+                        "an after-hook takes the outcome as its last argument, expected `outcome: Outcome`, or `&Outcome` to \
+                         see it only",
+                    );
+                    false
+                }
+            };
+        Self {
+            signature,
+            output: match &function.sig.output {
+                ReturnType::Default => quote!(()),
+                ReturnType::Type(_, ty) => ty.to_token_stream(),
+            },
+            is_observer,
+        }
+    }
+
+    fn expand(&self, kind: Kind, block: &ItemImpl) -> TokenStream {
+        let ty = &*block.self_ty;
+        let is_generic = self.signature.form_parameter.is_some();
+        let is_async = !is_generic && (self.signature.is_async || self.signature.takes_async);
+        let (blocking, asynchronous) = (quote!(::pointwork_guest::form::Blocking), quote!(::pointwork_guest::form::Async));
+        let form = if is_async { &asynchronous } else { &blocking };
+        let declared = self.declared(kind, block, form, is_async);
+        let run = if is_async {
+            quote!(::core::unreachable!("it has the asynchronous form only"))
+        } else {
+            self.run(kind, &blocking, Reads::Blocking)
+        };
+        let reads = if is_async || is_generic { Reads::Async } else { Reads::Either };
+        let run_async = self.run(kind, if is_generic { &asynchronous } else { form }, reads);
+        let checks = self.checks(kind, ty, form);
+        match kind {
+            Kind::Guard => {
+                let output = self.of_form(self.output.clone(), &blocking);
+                let value = quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value);
+                quote! {
+                    #[automatically_derived]
+                    impl ::pointwork_guest::Guard for #ty {
+                        type Value = #value;
+                        const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
+
+                        #[allow(unused_variables, reason = "a guard may have one of the two forms")]
+                        fn run(
+                            context: &::pointwork_guest::Context,
+                        ) -> ::core::result::Result<Self::Value, ::pointwork_guest::Failure> {
+                            #run
+                        }
+
+                        #[allow(unused_variables, reason = "a guard need not have arguments")]
+                        async fn run_async(
+                            context: &::pointwork_guest::AsyncContext,
+                        ) -> ::core::result::Result<Self::Value, ::pointwork_guest::Failure> {
+                            #run_async
+                        }
+                    }
+
+                    #checks
+                }
+            }
+            Kind::After => {
+                let takes_context = !self.signature.arguments.is_empty();
+                quote! {
+                    #[automatically_derived]
+                    impl ::pointwork_guest::AfterHook for #ty {
+                        const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
+                        const TAKES_CONTEXT: bool = #takes_context;
+
+                        #[allow(unused_variables, reason = "a hook may have one of the two forms")]
+                        fn run(
+                            context: ::core::option::Option<&::pointwork_guest::Context>,
+                            outcome: ::pointwork_guest::Outcome,
+                        ) -> ::pointwork_guest::Outcome {
+                            #run
+                        }
+
+                        #[allow(unused_variables, reason = "a hook need not have arguments")]
+                        async fn run_async(
+                            context: ::core::option::Option<&::pointwork_guest::AsyncContext>,
+                            outcome: ::pointwork_guest::Outcome,
+                        ) -> ::pointwork_guest::Outcome {
+                            #run_async
+                        }
+                    }
+
+                    #checks
+                }
+            }
+        }
+    }
+
+    /// Replaces the type parameter of the form.
+    fn of_form(&self, tokens: TokenStream, form: &TokenStream) -> TokenStream {
+        match &self.signature.form_parameter {
+            Some(parameter) => replaced(tokens, &parameter.to_string(), form),
+            None => tokens,
+        }
+    }
+
+    fn names(&self, kind: Kind, form: &TokenStream) -> Names {
+        Names {
+            argument: quote!(::pointwork_guest::__private::HandlerArgument),
+            source: quote!(::core::option::Option::None::<::pointwork_guest::Context<#form>>),
+            lent: Some(quote!(::core::option::Option::Some(context.of_form::<#form>()))),
+            last: (kind == Kind::After).then(|| if self.is_observer { quote!(&outcome) } else { quote!(outcome) }),
+            fail: match kind {
+                Kind::Guard => quote!(return ::core::result::Result::Err(error)),
+                Kind::After => quote!(return ::pointwork_guest::Outcome::Thrown(error)),
+            },
+        }
+    }
+
+    /// The signature with the types of one form.
+    fn signature_of(&self, form: &TokenStream) -> Signature {
+        let mut signature = self.signature.clone();
+        for argument in &mut signature.arguments {
+            let ty = self.of_form(argument.ty.to_token_stream(), form);
+            argument.ty = Type::Verbatim(ty);
+        }
+        signature
+    }
+
+    /// Reads the arguments and calls the function.
+    fn run(&self, kind: Kind, form: &TokenStream, reads: Reads) -> TokenStream {
+        let private = quote!(::pointwork_guest::__private);
+        let names = self.names(kind, form);
+        let signature = self.signature_of(form);
+        // In the synchronous form, what the function awaits is done when it is polled.
+        let is_polled = matches!(reads, Reads::Blocking) && signature.is_async;
+        let call = call(&signature, form, &names, |argument| {
+            let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
+            match reads {
+                Reads::Blocking if is_polled => {
+                    quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await)
+                }
+                Reads::Blocking => quote_spanned!(ty.span()=> #private::ready_now::<#ty, _>(context, #name)),
+                Reads::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await),
+                Reads::Either => quote_spanned! {ty.span()=> {
+                    #[allow(unused_imports, reason = "most arguments have both forms")]
+                    use #private::BlockingArgument as _;
+                    #private::EitherArgument::<#ty, _>::ready(context, #name).await
+                }},
+            }
+        });
+        let result = match kind {
+            Kind::Guard => quote_spanned!(signature.output=> #private::GuardResult::into_result(value)),
+            Kind::After if self.is_observer => quote_spanned!(signature.output=> { let () = value; outcome }),
+            Kind::After => quote_spanned!(signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value)),
+        };
+        let body = match (is_polled, kind) {
+            (false, _) => quote!(#call #result),
+            (true, Kind::Guard) => quote!(#private::now(async move { #call #result })),
+            (true, Kind::After) => quote!(#private::outcome_now(async move { #call #result })),
+        };
+        if kind == Kind::Guard || signature.arguments.is_empty() {
+            return body;
+        }
+        quote! {
+            let ::core::option::Option::Some(context) = context else { return outcome };
+            #body
+        }
+    }
+
+    /// The declaration, as a constant expression.
+    fn declared(&self, kind: Kind, block: &ItemImpl, form: &TokenStream, is_async: bool) -> TokenStream {
+        let ty = &*block.self_ty;
+        let names = self.names(kind, form);
+        let (trait_, own) = (&names.argument, events_used(block));
+        let arguments: Vec<_> = self
+            .signature_of(form)
+            .arguments
+            .iter()
+            .map(|argument| without_self(argument.ty.to_token_stream(), ty))
+            .collect();
+        let needed = arguments
+            .iter()
+            .map(|argument| quote_spanned!(argument.span()=> <#argument as #trait_<#form, _>>::GUARD));
+        let is_blocking = !is_async && self.signature.form_parameter.is_none();
+        let blocking = arguments
+            .iter()
+            .filter(|_| is_blocking)
+            .map(|argument| quote_spanned!(argument.span()=> EitherArgument::<#argument, _>::BLOCKS));
+        let declared = declared(
+            kind.attribute(),
+            &type_name(ty),
+            &quote!(first_unfit(NEEDED, true).is_some() #(|| #blocking)*),
+            &quote!(first_unfit(NEEDED, false).is_some() || #is_async),
+            &quote!(&EVENTS),
+        );
+        quote! {{
+            #[allow(unused_imports, reason = "most arguments have both forms")]
+            use ::pointwork_guest::__private::{
+                BlockingArgument as _, EitherArgument, Needed, events, events_length, first_unfit,
+            };
+
+            const NEEDED: &[Needed] = &[#(#needed),*];
+            const OWN: &[::core::option::Option<&'static str>] = #own;
+            const EVENTS: [::core::option::Option<&'static str>; events_length(OWN, NEEDED)] = events(OWN, NEEDED);
+            #declared
+        }}
+    }
+
+    /// Constants that fail to compile: arguments that a guard or hook cannot have.
+    fn checks(&self, kind: Kind, ty: &Type, form: &TokenStream) -> TokenStream {
+        let names = self.names(kind, form);
+        let function = format!("{} `{}`", kind.terms().function, type_name(ty));
+        let checks = self.signature_of(form).arguments.into_iter().map(|argument| {
+            let is_body = is_kind(ty, &argument, form, &names, "Body");
+            let message = format!(
+                "{function} takes the body, expected no argument for it: guards run before the body is read, and hooks after"
+            );
+            let body = quote_spanned! {argument.ty.span()=>
+                const _: () = ::core::assert!(!#is_body, #message);
+            };
+            if argument.is_reference {
+                return body;
+            }
+            let is_context = is_kind(ty, &argument, form, &names, "Context");
+            let message = format!("{function} takes the context by value, expected a reference: the handler may need it");
+            quote_spanned! {argument.ty.span()=>
+                #body
+                const _: () = ::core::assert!(!#is_context, #message);
+            }
+        });
+        checks.collect()
+    }
+}
+
+/// How the arguments are read.
+#[derive(Clone, Copy)]
+enum Reads {
+    /// In the synchronous form.
+    Blocking,
+    /// In the asynchronous form.
+    Async,
+    /// In the asynchronous form, for a function that has the synchronous one.
+    Either,
+}

@@ -1,0 +1,162 @@
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
+use std::rc::Rc;
+
+use crate::context::{AsyncContext, Context};
+use crate::extract::FromContext;
+use crate::failure::Failure;
+use crate::form::Form;
+use crate::guards_run::GuardRun;
+use crate::reply::Outcome;
+
+/// A guard: code that lets a request pass to its handler, with a value, or refuses it.
+///
+/// [`#[guard]`](macro@crate::guard) implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a guard",
+    label = "expected a type with a `#[guard]` impl block"
+)]
+pub trait Guard: 'static {
+    /// What handlers get of it as [`Guarded`].
+    type Value: 'static;
+
+    #[doc(hidden)]
+    const DECLARED: DeclaredGuard;
+
+    #[doc(hidden)]
+    fn run(context: &Context) -> Result<Self::Value, Failure>;
+
+    #[doc(hidden)]
+    fn run_async(context: &AsyncContext) -> impl Future<Output = Result<Self::Value, Failure>>;
+}
+
+/// What the host and the checks of `module!` know of a guard, an after-hook or an argument.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct DeclaredGuard {
+    /// The key of its name in the metadata of a route: `guard` or `after`.
+    pub key: &'static str,
+    pub name: &'static str,
+    /// Whether it has the synchronous form only, or needs a guard that has.
+    pub blocks: bool,
+    /// Whether it has the asynchronous form only, or needs a guard that has.
+    pub waits: bool,
+    /// The events that it uses, with those of the guards that it needs.
+    pub events_used: &'static [Option<&'static str>],
+}
+
+/// Code that sees what became of a request after its handler, and may change it.
+///
+/// [`#[after]`](macro@crate::after) implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an after-hook",
+    label = "expected a type with an `#[after]` impl block"
+)]
+pub trait AfterHook {
+    #[doc(hidden)]
+    const DECLARED: DeclaredGuard;
+
+    /// Whether it has arguments beside the outcome, which are made with the context.
+    #[doc(hidden)]
+    const TAKES_CONTEXT: bool;
+
+    #[doc(hidden)]
+    fn run(context: Option<&Context>, outcome: Outcome) -> Outcome;
+
+    #[doc(hidden)]
+    fn run_async(context: Option<&AsyncContext>, outcome: Outcome) -> impl Future<Output = Outcome>;
+}
+
+/// The value of a guard, as an argument of a handler, of an after-hook or of another guard.
+///
+/// A guard runs once for a request: where it ran before, the argument is the value that it made then. Otherwise the
+/// argument runs it, so that it guards the handler by itself.
+///
+/// [`#[guard]`](macro@crate::guard) has an example.
+pub struct Guarded<G: Guard>(Rc<Checked<G>>);
+
+/// What a guard made of a request, in the list of the request.
+struct Checked<G: Guard> {
+    result: Result<G::Value, Failure>,
+    before: Option<Rc<dyn GuardRun>>,
+}
+
+impl<G: Guard> GuardRun for Checked<G> {
+    fn before(&self) -> Option<&Rc<dyn GuardRun>> {
+        self.before.as_ref()
+    }
+}
+
+impl<G: Guard> Guarded<G> {
+    /// The value of a guard that did not run, for tests that call a function.
+    pub fn new(value: G::Value) -> Self {
+        Self(Rc::new(Checked {
+            result: Ok(value),
+            before: None,
+        }))
+    }
+
+    /// What the guard made of the request before, if it ran.
+    fn known<F>(context: &Context<F>) -> Option<Result<Self, Failure>> {
+        let mut next = context.guards.last();
+        while let Some(ran) = next {
+            let any: Rc<dyn Any> = Rc::clone(&ran) as _;
+            match any.downcast::<Checked<G>>() {
+                Ok(checked) => return Some(Self::of(checked)),
+                Err(_) => next = ran.before().cloned(),
+            }
+        }
+        None
+    }
+
+    fn keep<F>(context: &Context<F>, result: Result<G::Value, Failure>) -> Result<Self, Failure> {
+        let checked = Rc::new(Checked {
+            result,
+            before: context.guards.last(),
+        });
+        context.guards.set_last(Rc::clone(&checked) as _);
+        Self::of(checked)
+    }
+
+    fn of(checked: Rc<Checked<G>>) -> Result<Self, Failure> {
+        match &checked.result {
+            Ok(_) => Ok(Self(checked)),
+            Err(failure) => Err(failure.clone()),
+        }
+    }
+}
+
+impl<G: Guard> Deref for Guarded<G> {
+    type Target = G::Value;
+
+    fn deref(&self) -> &G::Value {
+        match &self.0.result {
+            Ok(value) => value,
+            Err(_) => unreachable!("a guard that refused the request has no value"),
+        }
+    }
+}
+
+impl<G: Guard> Clone for Guarded<G> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<G: Guard<Value: fmt::Debug>> fmt::Debug for Guarded<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Guarded").field(&**self).finish()
+    }
+}
+
+impl<F: Form, G: Guard> FromContext<F> for Guarded<G> {
+    const GUARD: Option<&'static DeclaredGuard> = Some(&G::DECLARED);
+
+    async fn from_context(context: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
+        match Self::known(context) {
+            Some(known) => known,
+            None => Self::keep(context, F::run::<G>(context).await),
+        }
+    }
+}
