@@ -56,7 +56,9 @@ impl ETag {
         let mut rest = list;
         // A tag may have a comma, so the list is not split at commas.
         while let Some((before, after)) = rest.split_once('"') {
-            let Some((tag, after)) = after.split_once('"') else { break };
+            let Some((tag, after)) = after.split_once('"') else {
+                break;
+            };
             let is_weak = before.ends_with("W/");
             if tag == self.tag && !(is_strong && (is_weak || self.is_weak)) {
                 return true;
@@ -208,7 +210,10 @@ impl Conditions {
     pub fn require<V: Validators>(&self, validators: &V) -> Result<(), Failure> {
         match self.verdict(validators) {
             Verdict::Holds => Ok(()),
-            _ => Err(Failure::new(412_u16, "the present version does not fit the conditions of the request")),
+            _ => Err(Failure::new(
+                412_u16,
+                "the present version does not fit the conditions of the request",
+            )),
         }
     }
 

@@ -163,13 +163,19 @@ impl CookieKey {
     pub fn from_variable(name: &str) -> Result<Self, Failure> {
         match std::env::var(name) {
             Ok(secret) if secret.len() >= Self::FEWEST => Self::new(secret.as_bytes()),
-            Ok(secret) => Err(Self::failed(format!("the variable `{name}` has {} bytes", secret.len()))),
+            Ok(secret) => Err(Self::failed(format!(
+                "the variable `{name}` has {} bytes",
+                secret.len()
+            ))),
             Err(_) => Err(Self::failed(format!("the module has no variable `{name}`"))),
         }
     }
 
     fn failed(message: String) -> Failure {
-        Failure::internal("cookie-key", format!("{message}, expected {} random bytes or more", Self::FEWEST))
+        Failure::internal(
+            "cookie-key",
+            format!("{message}, expected {} random bytes or more", Self::FEWEST),
+        )
     }
 }
 

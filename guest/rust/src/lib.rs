@@ -182,9 +182,7 @@ pub use cookie;
 #[cfg(feature = "cookies")]
 pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{
-    Form, FromBody, FromContext, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody,
-};
+pub use extract::{Form, FromBody, FromContext, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody};
 pub use failure::{Failure, IntoFailure};
 pub use guard::{AfterHook, Guard, Guarded};
 #[cfg(feature = "headers")]
@@ -309,7 +307,10 @@ pub use pointwork_guest_macros::channel;
 pub use pointwork_guest_macros::controller;
 /// Makes an impl block a guard: code that lets a request pass to its handler, or refuses it.
 pub use pointwork_guest_macros::{after, guard};
-pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
+pub use reply::{
+    Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Piece, Pieces, Redirect, Reply, ReplyParts,
+    Sse, SseEvent, Streamed,
+};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
 #[cfg(feature = "headers")]

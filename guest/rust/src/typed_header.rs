@@ -46,7 +46,9 @@ impl<T: Header> OptionalFromRequest for TypedHeader<T> {
         let headers = request.headers().into_iter();
         let named = headers.filter(|(name, _)| name == T::name().as_str());
         // The host has read them as headers.
-        let values: Vec<_> = named.filter_map(|(_, value)| HeaderValue::try_from(value).ok()).collect();
+        let values: Vec<_> = named
+            .filter_map(|(_, value)| HeaderValue::try_from(value).ok())
+            .collect();
         if values.is_empty() {
             return Ok(None);
         }

@@ -24,7 +24,8 @@ impl SignedIn {
     async fn check<F: Form>(ctx: &Context<F>) -> Result<User, Failure> {
         let token = token(ctx).ok_or(HttpStatus::UNAUTHORIZED)?;
         let user = F::call::<Verify>(ctx, token).await?;
-        user.map(User).ok_or_else(|| Failure::new(HttpStatus::FORBIDDEN, "no such user"))
+        user.map(User)
+            .ok_or_else(|| Failure::new(HttpStatus::FORBIDDEN, "no such user"))
     }
 }
 

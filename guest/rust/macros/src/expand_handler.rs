@@ -35,7 +35,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
         .flat_map(|(index, handler)| routes(number(index), handler, &needed(ty, handler, &form, &names)));
     let unknown = quote!(::pointwork_guest::__private::unknown_handler());
     let served = |read| {
-        let bodies = handlers.iter().map(|handler| body(handler, read, &form, &names));
+        let bodies = handlers.iter().map(|handler| body(ty, handler, read, &form, &names));
         dispatch(&quote!(handler), bodies, &unknown)
     };
     let (handle, handle_async) = if is_async {
@@ -43,7 +43,11 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     } else {
         (served(Read::Blocking), served(Read::Either))
     };
-    let blocking = if is_async { quote!(::core::option::Option::None) } else { blocking(ty, handlers) };
+    let blocking = if is_async {
+        quote!(::core::option::Option::None)
+    } else {
+        blocking(ty, handlers)
+    };
     let takes_context = takes_context(ty, handlers, &form, &names);
     let (guards, events_used) = all_needed(block, handlers, &form, &names);
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
@@ -101,12 +105,7 @@ fn needed(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Ve
 }
 
 /// What all handlers need, and the events of the block with those of its guards.
-fn all_needed(
-    block: &Block,
-    handlers: &[Handler],
-    form: &TokenStream,
-    names: &Names,
-) -> (TokenStream, TokenStream) {
+fn all_needed(block: &Block, handlers: &[Handler], form: &TokenStream, names: &Names) -> (TokenStream, TokenStream) {
     let (ty, own) = (&block.ty, &block.events_used);
     let all: Vec<_> = handlers
         .iter()
@@ -127,14 +126,22 @@ fn all_needed(
 
 /// The first handler with an argument of the synchronous form only, and the type of the argument.
 fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
-    let arguments = handlers
-        .iter()
-        .flat_map(|handler| handler.signature.arguments.iter().map(move |argument| (handler, argument)));
+    let arguments = handlers.iter().flat_map(|handler| {
+        handler
+            .signature
+            .arguments
+            .iter()
+            .map(move |argument| (handler, argument))
+    });
     let none = quote!(::core::option::Option::None);
     let first = arguments.rev().fold(none.clone(), |rest, (handler, argument)| {
-        let (name, shown) = (handler.signature.name(), argument.ty.to_token_stream().to_string().replace(' ', ""));
+        let (name, shown) = (
+            handler.signature.name(),
+            argument.ty.to_token_stream().to_string().replace(' ', ""),
+        );
         let argument = without_self(argument.ty.to_token_stream(), ty);
-        let blocks = quote_spanned!(argument.span()=> ::pointwork_guest::__private::EitherArgument::<#argument, _>::BLOCKS);
+        let blocks =
+            quote_spanned!(argument.span()=> ::pointwork_guest::__private::EitherArgument::<#argument, _>::BLOCKS);
         quote!(if #blocks { ::core::option::Option::Some((#name, #shown)) } else { #rest })
     });
     if first.to_string() == none.to_string() {
@@ -149,18 +156,25 @@ fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
 
 /// The first handler that takes the context by value.
 fn takes_context(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) -> TokenStream {
-    handlers.iter().rev().fold(quote!(::core::option::Option::None), |rest, handler| {
-        let name = handler.signature.name();
-        match is_context_taken(ty, handler, form, names) {
-            Some(taken) => quote!(if #taken { ::core::option::Option::Some(#name) } else { #rest }),
-            None => rest,
-        }
-    })
+    handlers
+        .iter()
+        .rev()
+        .fold(quote!(::core::option::Option::None), |rest, handler| {
+            let name = handler.signature.name();
+            match is_context_taken(ty, handler, form, names) {
+                Some(taken) => quote!(if #taken { ::core::option::Option::Some(#name) } else { #rest }),
+                None => rest,
+            }
+        })
 }
 
 /// Whether a handler takes the context by value, as a constant expression; `None` if it takes nothing by value.
 fn is_context_taken(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Option<TokenStream> {
-    let values = handler.signature.arguments.iter().filter(|argument| !argument.is_reference);
+    let values = handler
+        .signature
+        .arguments
+        .iter()
+        .filter(|argument| !argument.is_reference);
     let values: Vec<_> = values
         .map(|argument| is_kind(ty, argument, form, names, "Context"))
         .collect();
@@ -206,7 +220,9 @@ fn routes(index: u32, handler: &Handler, needed: &[TokenStream]) -> Vec<TokenStr
     let name = handler.signature.name();
     let metadata = handler.signature.metadata.with(needed);
     let routes = handler.mappings.iter().map(|mapping| {
-        let Mapping { method, paths, body } = mapping;
+        let Mapping {
+            method, paths, body, ..
+        } = mapping;
         let literals = paths.iter().filter_map(|path| path.literal.as_ref());
         let patterns = paths.iter().map(|path| {
             let (full, canonical) = (path.pattern.as_str(), path.pattern.canonical());
@@ -238,7 +254,7 @@ enum Read {
     Either,
 }
 
-fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> TokenStream {
+fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> TokenStream {
     let private = quote!(::pointwork_guest::__private);
     let guards = handler.guards.iter().map(|guard| {
         let run = match read {
@@ -262,7 +278,17 @@ fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> Tok
             }},
         }
     });
-    let outcome = quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value));
+    // The SDK writes a streamed reply with the context, unless the handler took it.
+    let outcome = match read {
+        Read::Blocking => quote_spanned! {handler.signature.output=>
+            ::pointwork_guest::IntoOutcome::outcome_now(value, source.as_deref())
+        },
+        Read::Async | Read::Either => quote_spanned! {handler.signature.output=>
+            ::pointwork_guest::IntoOutcome::outcome(value, source.as_deref()).await
+        },
+    };
+    let check = is_context_taken(ty, handler, form, names)
+        .map(|taken| quote_spanned!(handler.signature.output=> #private::check_context::<_, { #taken }>(&value);));
     let hooks = handler.hooks.iter().map(|hook| {
         let run = match read {
             Read::Blocking => quote_spanned! {hook.span()=>
@@ -282,6 +308,7 @@ fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> Tok
         let (outcome, source) = 'handled: {
             #(#guards)*
             #call
+            #check
             (#outcome, source)
         };
         #[allow(unused_variables, reason = "it is for hooks")]
@@ -339,6 +366,7 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
             });
         }
     }
+    checks.extend(check_bodies(ty, handler, form, names));
     let takes_none = mappings.iter().any(|mapping| mapping.body == "none");
     for argument in &signature.arguments {
         let parameter = &argument.name;
@@ -367,6 +395,43 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
                 const _: () = ::core::assert!(!#is_parameter, #message);
             });
         }
+    }
+    checks
+}
+
+/// Constants that fail to compile if a handler takes the body where a path parameter is meant, or of a request that has none.
+fn check_bodies(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> TokenStream {
+    let Handler {
+        signature, mappings, ..
+    } = handler;
+    let (name, mut checks) = (signature.name(), TokenStream::new());
+    for argument in &signature.arguments {
+        let parameter = &argument.name;
+        let is_body = is_kind(ty, argument, form, names, "Body");
+        let mut paths = mappings
+            .iter()
+            .flat_map(|mapping| &mapping.paths)
+            .map(|path| &path.pattern);
+        let same = paths.find(|path| path.param_names().iter().any(|name| **name == **parameter));
+        let (is_wrong, message) = if let Some(path) = same {
+            let message = format!(
+                "handler `{name}` takes the body as `{parameter}`, and its path `{path}` has a parameter of that name; take \
+                 `Path<…>`, or give the argument another name"
+            );
+            (quote!(true), message)
+        } else {
+            let undeclared = mappings.iter().filter(|mapping| !mapping.declares_body);
+            let is_read =
+                undeclared.map(|Mapping { method, .. }| quote!(::pointwork_guest::__private::is_read(#method)));
+            let message = format!(
+                "handler `{name}` takes the body as `{parameter}`, and requests with GET or HEAD have none; take `Path<…>` or \
+                 `Query<…>`, or declare `body = \"whole\"`"
+            );
+            (quote!(false #(|| #is_read)*), message)
+        };
+        checks.extend(quote_spanned! {argument.ty.span()=>
+            const _: () = ::core::assert!(!(#is_body && (#is_wrong)), #message);
+        });
     }
     checks
 }

@@ -70,14 +70,20 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
             return errors::beside(item, &message);
         }
         Ok(_) => {
-            return errors::beside(item, &format!("`#[{attribute}]` is not on an impl block, expected `{example}`"));
+            return errors::beside(
+                item,
+                &format!("`#[{attribute}]` is not on an impl block, expected `{example}`"),
+            );
         }
         // The compiler has the better words for code that is no Rust.
         Err(_) => return item,
     };
     let mut errors = Errors::default();
     if !arguments.is_empty() {
-        errors.at(&arguments, format_args!("`#[{attribute}]` of an impl block has no arguments, expected `{example}`"));
+        errors.at(
+            &arguments,
+            format_args!("`#[{attribute}]` of an impl block has no arguments, expected `{example}`"),
+        );
     }
     check(&block, &kind.terms(), &mut errors);
     let is_named = |item: &&mut ImplItem| matches!(item, ImplItem::Fn(item) if item.sig.ident == kind.function());
@@ -87,7 +93,10 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
             Some(Read::new(kind, function, &mut errors))
         }
         _ => {
-            let message = format!("this {attribute} has no function `{}`, expected `{example}`", kind.function());
+            let message = format!(
+                "this {attribute} has no function `{}`, expected `{example}`",
+                kind.function()
+            );
             errors.at(&block.self_ty, message);
             None
         }
@@ -194,7 +203,10 @@ impl Read {
         let ty = &*block.self_ty;
         let is_generic = self.signature.form_parameter.is_some();
         let is_async = !is_generic && (self.signature.is_async || self.signature.takes_async);
-        let (blocking, asynchronous) = (quote!(::pointwork_guest::form::Blocking), quote!(::pointwork_guest::form::Async));
+        let (blocking, asynchronous) = (
+            quote!(::pointwork_guest::form::Blocking),
+            quote!(::pointwork_guest::form::Async),
+        );
         let form = if is_async { &asynchronous } else { &blocking };
         let declared = self.declared(kind, block, form, is_async);
         let run = if is_async {
@@ -202,7 +214,11 @@ impl Read {
         } else {
             self.run(kind, &blocking, Reads::Blocking)
         };
-        let reads = if is_async || is_generic { Reads::Async } else { Reads::Either };
+        let reads = if is_async || is_generic {
+            Reads::Async
+        } else {
+            Reads::Either
+        };
         let run_async = self.run(kind, if is_generic { &asynchronous } else { form }, reads);
         let checks = self.checks(kind, ty, form);
         match kind {
@@ -277,7 +293,13 @@ impl Read {
             argument: quote!(::pointwork_guest::__private::HandlerArgument),
             source: quote!(::core::option::Option::None::<::pointwork_guest::Context<#form>>),
             lent: Some(quote!(::core::option::Option::Some(context.of_form::<#form>()))),
-            last: (kind == Kind::After).then(|| if self.is_observer { quote!(&outcome) } else { quote!(outcome) }),
+            last: (kind == Kind::After).then(|| {
+                if self.is_observer {
+                    quote!(&outcome)
+                } else {
+                    quote!(outcome)
+                }
+            }),
             fail: match kind {
                 Kind::Guard => quote!(return ::core::result::Result::Err(error)),
                 Kind::After => quote!(return ::pointwork_guest::Outcome::Thrown(error)),

@@ -50,17 +50,29 @@ impl Function for Handler {
             let list = match key.to_string().as_str() {
                 "guard" => &mut read.guards,
                 "after" => &mut read.hooks,
-                other => return Err(syn::Error::new(key.span(), format_args!("unknown key `{other}`, {EXPECTED}"))),
+                other => {
+                    return Err(syn::Error::new(
+                        key.span(),
+                        format_args!("unknown key `{other}`, {EXPECTED}"),
+                    ));
+                }
             };
             if !list.is_empty() {
-                return Err(syn::Error::new(key.span(), format_args!("`{key}` is given twice, expected one list")));
+                return Err(syn::Error::new(
+                    key.span(),
+                    format_args!("`{key}` is given twice, expected one list"),
+                ));
             }
             *list = types(input)?;
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
-        let found = if read.text.is_none() { "no prefix" } else { "more than one argument" };
+        let found = if read.text.is_none() {
+            "no prefix"
+        } else {
+            "more than one argument"
+        };
         errors::end(input, format_args!("found {found}, {EXPECTED}"))?;
         Ok(read)
     }
@@ -72,7 +84,9 @@ impl Function for Handler {
     fn read(signature: Signature, attributes: &[Attribute], of: &BlockArguments, errors: &mut Errors) -> Self {
         // `check_block_argument` reports a prefix that is not valid.
         let prefix = of.text.as_ref().map(LitStr::value);
-        let prefix = prefix.filter(|prefix| Pattern::parse(prefix).is_ok()).unwrap_or_default();
+        let prefix = prefix
+            .filter(|prefix| Pattern::parse(prefix).is_ok())
+            .unwrap_or_default();
         let (mut guards, mut hooks) = (Added::default(), Added::default());
         let mut mappings = Vec::new();
         for attribute in attributes {

@@ -127,7 +127,12 @@ fn check(function: &ImplItemFn, name: &str, terms: &Terms, errors: &mut Errors) 
         );
         errors.at(receiver, message);
     }
-    for parameter in signature.generics.params.iter().skip(usize::from(form_parameter(function, terms).is_some())) {
+    for parameter in signature
+        .generics
+        .params
+        .iter()
+        .skip(usize::from(form_parameter(function, terms).is_some()))
+    {
         if !matches!(parameter, GenericParam::Lifetime(_)) {
             errors.at(parameter, format_args!("{name} is generic, expected concrete types"));
         }

@@ -51,8 +51,5 @@ pub trait FromContext<F: Form>: Sized {
     /// # Errors
     ///
     /// There is no such value. The error is the reply.
-    fn from_context(
-        context: &Context<F>,
-        argument: &'static str,
-    ) -> impl Future<Output = Result<Self, Failure>>;
+    fn from_context(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self, Failure>>;
 }

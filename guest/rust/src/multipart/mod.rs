@@ -15,6 +15,7 @@ use multer::Field;
 
 use crate::failure::Failure;
 use crate::form::{Async, Blocking, Form};
+use crate::json::essence;
 use crate::request::Request;
 use crate::stream::BodyReader;
 use crate::waiting::now;
@@ -134,7 +135,9 @@ impl<F: Form> Multipart<F> {
             return Ok(None);
         };
         loop {
-            let next = self.progress.drive(|task| Pin::new(&mut *field).poll_next(task).map(Option::transpose));
+            let next = self
+                .progress
+                .drive(|task| Pin::new(&mut *field).poll_next(task).map(Option::transpose));
             match next.await? {
                 // multer gives an empty chunk for an empty rest.
                 Some(chunk) if chunk.is_empty() => {}
@@ -160,7 +163,10 @@ impl<F: Form> Multipart<F> {
         let bytes = self.all(most).await?;
         String::from_utf8(bytes).map_err(|error| {
             let name = self.current.as_ref().and_then(Field::name).unwrap_or_default();
-            Failure::new(400_u16, format!("body: part `{name}` is not UTF-8: {}", error.utf8_error()))
+            Failure::new(
+                400_u16,
+                format!("body: part `{name}` is not UTF-8: {}", error.utf8_error()),
+            )
         })
     }
 }
@@ -301,23 +307,24 @@ impl<F> fmt::Debug for Multipart<F> {
 
 impl<F> fmt::Debug for Part<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("Part")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
     }
 }
 
 fn boundary(request: &Request) -> Result<String, Failure> {
     let content_type = request.header("content-type").unwrap_or_default();
-    match multer::parse_boundary(&content_type) {
-        Ok(boundary) if (1..=LONGEST_BOUNDARY).contains(&boundary.len()) => Ok(boundary),
-        Ok(_) | Err(multer::Error::NoBoundary) => Err(Failure::new(
-            400_u16,
-            format!("body: expected a boundary of 1 to {LONGEST_BOUNDARY} characters in `content-type: {content_type}`"),
-        )),
-        Err(_) => Err(Failure::new(
-            415_u16,
-            format!("body: expected `content-type: multipart/form-data`, got `{content_type}`"),
-        )),
+    if !essence(&content_type).eq_ignore_ascii_case("multipart/form-data") {
+        let message = format!("body: expected `content-type: multipart/form-data`, got `{content_type}`");
+        return Err(Failure::new(415_u16, message));
     }
+    let boundary = multer::parse_boundary(&content_type).ok();
+    let boundary = boundary.filter(|boundary| (1..=LONGEST_BOUNDARY).contains(&boundary.len()));
+    boundary.ok_or_else(|| {
+        let expected = format!("expected a boundary of 1 to {LONGEST_BOUNDARY} characters");
+        Failure::new(400_u16, format!("body: {expected} in `content-type: {content_type}`"))
+    })
 }
 
 impl Progress {

@@ -60,7 +60,9 @@ pub fn shaped<R: crate::IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failu
         Outcome::Reply(reply) => {
             let reply = reply.status(failure.status());
             let headers = failure.headers().iter();
-            Outcome::Reply(headers.fold(reply, |reply, (name, value)| reply.header(name.as_str(), value.as_slice())))
+            Outcome::Reply(headers.fold(reply, |reply, (name, value)| {
+                reply.header(name.as_str(), value.as_slice())
+            }))
         }
         Outcome::Thrown(_) | Outcome::Deferred => Outcome::Thrown(failure),
     }

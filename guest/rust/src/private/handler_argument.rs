@@ -39,10 +39,7 @@ pub trait HandlerArgument<F: Form, Marker>: Sized {
     type Ready;
 
     /// The first step.
-    fn ready(
-        context: &Context<F>,
-        argument: &'static str,
-    ) -> impl Future<Output = Result<Self::Ready, Failure>>;
+    fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self::Ready, Failure>>;
 
     /// The second step of an argument by value. `context` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, context: &mut Option<Context<F>>) -> Self;
@@ -142,10 +139,7 @@ pub struct EitherArgument<T, M>(PhantomData<(T, M)>);
 impl<T: HandlerArgument<Async, M>, M> EitherArgument<T, M> {
     pub const BLOCKS: bool = false;
 
-    pub fn ready(
-        context: &Context<Async>,
-        argument: &'static str,
-    ) -> impl Future<Output = Result<T::Ready, Failure>> {
+    pub fn ready(context: &Context<Async>, argument: &'static str) -> impl Future<Output = Result<T::Ready, Failure>> {
         T::ready(context, argument)
     }
 }
@@ -154,10 +148,7 @@ impl<T: HandlerArgument<Async, M>, M> EitherArgument<T, M> {
 pub trait BlockingArgument<T: HandlerArgument<Blocking, M>, M> {
     const BLOCKS: bool = true;
 
-    fn ready(
-        context: &Context<Async>,
-        argument: &'static str,
-    ) -> impl Future<Output = Result<T::Ready, Failure>> {
+    fn ready(context: &Context<Async>, argument: &'static str) -> impl Future<Output = Result<T::Ready, Failure>> {
         std::future::ready(ready_now::<T, M>(context.of_form(), argument))
     }
 }

@@ -30,10 +30,11 @@ mod served;
 mod text;
 mod uses;
 
+pub use crate::guard::DeclaredGuard;
 pub use event_name::{is_first, is_own_name, own_name};
 pub use guards::{
-    GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now, outcome_now,
-    shaped,
+    GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now,
+    outcome_now, shaped,
 };
 pub use handler_argument::{BlockingArgument, EitherArgument, HandlerArgument, ready_now};
 pub use listener_argument::{ListenerArgument, check_payload};
@@ -43,9 +44,18 @@ pub use module::{
     first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
 pub use routes::{PARTS, conflict, count};
-pub use crate::guard::DeclaredGuard;
 pub use served::{NotListable, Served};
-pub use text::{joined, length, text};
+pub use text::{is_read, joined, length, text};
+
+/// Compiles only if the handler did not take a context that its reply needs.
+pub fn check_context<T: crate::reply::IntoOutcome, const TAKEN: bool>(_value: &T) {
+    const {
+        assert!(
+            !(TAKEN && T::KEEPS_CONTEXT),
+            "a handler whose reply is an iterator or a stream takes the context by reference or not at all"
+        );
+    }
+}
 pub use uses::{EventName, NotAnEvent};
 
 /// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.

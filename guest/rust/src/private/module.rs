@@ -3,11 +3,11 @@
 //! The exports call a handler or a listener by its number in the module: the numbers of a controller or channel
 //! continue those of the ones before it.
 
+use super::guards::{Needed, first_unfit};
 use crate::channel::Listener;
 use crate::context::{AsyncContext, Context};
 use crate::controller::{Metadata, Route};
 use crate::delivery::{AsyncDelivery, Delivery};
-use super::guards::{Needed, first_unfit};
 use crate::failure::Failure;
 use crate::guard::DeclaredGuard;
 use crate::payload::Payload;
@@ -206,7 +206,9 @@ const fn unfit_guard(unfit: &DeclaredGuard, of: &'static str, is_async: bool) ->
             "take `&Context` in a plain `fn`, or serve both forms: `async fn …<F: Form>(ctx: &Context<F>)`",
         )
     };
-    ["`#[", unfit.key, "]` `", unfit.name, "` of `", of, module, has, expected]
+    [
+        "`#[", unfit.key, "]` `", unfit.name, "` of `", of, module, has, expected,
+    ]
 }
 
 /// The message about the first handler that takes the context by value, where an after-hook of the module needs the context.
@@ -456,7 +458,9 @@ macro_rules! __uses {
         const _: () = ::core::assert!(
             $crate::__private::is_own_name($literal),
             ::core::concat!(
-                "`", $literal, "` is not a valid event name: expected words joined by `:`, without whitespace, \
+                "`",
+                $literal,
+                "` is not a valid event name: expected words joined by `:`, without whitespace, \
                  such as `db:product:all`"
             ),
         );

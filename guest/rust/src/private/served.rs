@@ -24,10 +24,7 @@ impl<C: Controller> Served<C> {
         C::handle(handler, context)
     }
 
-    pub fn handle_async(
-        handler: u32,
-        context: AsyncContext,
-    ) -> impl Future<Output = (Outcome, Option<AsyncContext>)> {
+    pub fn handle_async(handler: u32, context: AsyncContext) -> impl Future<Output = (Outcome, Option<AsyncContext>)> {
         C::handle_async(handler, context)
     }
 }
@@ -57,10 +54,7 @@ pub trait NotListable {
         unknown_handler()
     }
 
-    fn handle_async(
-        _handler: u32,
-        _context: AsyncContext,
-    ) -> impl Future<Output = (Outcome, Option<AsyncContext>)> {
+    fn handle_async(_handler: u32, _context: AsyncContext) -> impl Future<Output = (Outcome, Option<AsyncContext>)> {
         std::future::ready(unknown_handler())
     }
 

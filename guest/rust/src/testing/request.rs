@@ -72,7 +72,10 @@ impl TestRequest {
 
     /// Adds a field to a body of the type `multipart/form-data`.
     pub fn part(self, name: &str, content: impl AsRef<[u8]>) -> Self {
-        self.multipart(&format!("content-disposition: form-data; name=\"{name}\""), content.as_ref())
+        self.multipart(
+            &format!("content-disposition: form-data; name=\"{name}\""),
+            content.as_ref(),
+        )
     }
 
     /// Adds a file to a body of the type `multipart/form-data`.
