@@ -176,7 +176,7 @@ fn a_value_of_a_cookie_is_encoded() {
     assert_eq!(answer.headers().len(), 1);
     assert_eq!(
         answer.cookie("a").as_deref(),
-        Some("1%0D%0Ax-forged:%201%3B%20Path%3D/")
+        Some("1%0D%0Ax-forged%3A%201%3B%20Path%3D%2F")
     );
 }
 

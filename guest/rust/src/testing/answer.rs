@@ -124,6 +124,26 @@ impl Answer {
         })
     }
 
+    /// Name and value of each cookie that the reply sets, and whether it removes it.
+    pub(super) fn set_cookies(&self) -> Vec<(String, String, bool)> {
+        let headers = match &self.reply {
+            Some(SentReply::Reply(reply)) => &reply.headers,
+            Some(SentReply::Thrown(thrown)) => &thrown.headers,
+            None => return Vec::new(),
+        };
+        let set = headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("set-cookie"));
+        let read = set.filter_map(|header| {
+            let text = String::from_utf8_lossy(&header.value);
+            let mut parts = text.split(';').map(str::trim);
+            let (name, value) = parts.next()?.split_once('=')?;
+            let is_removed = parts.any(|attribute| attribute.eq_ignore_ascii_case("max-age=0"));
+            Some((name.to_owned(), value.to_owned(), is_removed))
+        });
+        read.collect()
+    }
+
     /// All headers that the handler set, in order: a header that was set twice, such as `set-cookie`, occurs twice.
     #[track_caller]
     pub fn headers(&self) -> Vec<(String, Vec<u8>)> {

@@ -19,6 +19,15 @@ macro_rules! listeners {
             self
         }
 
+        /// Sets a listener that fails for some payloads.
+        pub fn try_on<E: $crate::IoEvent>(
+            mut self,
+            listener: impl Fn(E::Payload) -> Result<E::Output, $crate::Failure> + 'static,
+        ) -> Self {
+            $crate::testing::events::try_answer::<E>(&mut self.$field.$bus, listener);
+            self
+        }
+
         /// Sets a listener that fails.
         pub fn fail<E: $crate::IoEvent>(mut self, failure: $crate::Failure) -> Self {
             let failure = $crate::bindings::types::Failure::from(failure);
@@ -31,10 +40,18 @@ macro_rules! listeners {
 pub(super) use listeners;
 
 pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) -> E::Output + 'static) {
+    try_answer::<E>(bus, move |payload| Ok(listener(payload)));
+}
+
+pub(super) fn try_answer<E: IoEvent>(
+    bus: &mut Bus,
+    listener: impl Fn(E::Payload) -> Result<E::Output, Failure> + 'static,
+) {
+    let bad = |message| Failure::with_code("bad-payload", 500_u16, message);
     bus.listen(E::NAME, move |payload| {
-        payload::decode(payload)
-            .and_then(|payload| payload::encode(&listener(payload)).map_err(|error| error.to_string()))
-            .map_err(|message| Failure::with_code("bad-payload", 500_u16, message).into())
+        let payload = payload::decode(payload).map_err(bad)?;
+        let answer = payload::encode(&listener(payload)?);
+        Ok(answer.map_err(|error| bad(error.to_string()))?)
     });
 }
 

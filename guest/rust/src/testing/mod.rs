@@ -93,6 +93,7 @@
 mod answer;
 mod event;
 mod events;
+mod flow;
 mod reaction;
 mod request;
 mod routing;
@@ -103,6 +104,7 @@ use std::task::{Context as Task, Poll, Waker};
 
 pub use answer::Answer;
 pub use event::TestEvent;
+pub use flow::TestFlow;
 pub use reaction::Reaction;
 pub use request::TestRequest;
 

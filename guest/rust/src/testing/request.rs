@@ -188,15 +188,24 @@ impl TestRequest {
     ///
     /// No route of the controller matches; the message lists its routes. An `async` handler awaits a future that is not
     /// of this crate, which nothing would wake.
-    pub fn run<C: Controller>(mut self) -> Answer {
-        let found = match find::<C>(&self.0.method, &self.0.path) {
-            Ok(found) => found,
-            Err(routes) => panic!(
+    #[track_caller]
+    pub fn run<C: Controller>(self) -> Answer {
+        match self.try_run::<C>() {
+            Ok(answer) => answer,
+            Err((request, routes)) => panic!(
                 "no route of `{}` matches `{} {}`, expected one of:\n{routes}",
                 C::NAME,
-                self.0.method,
-                self.0.path
+                request.0.method,
+                request.0.path
             ),
+        }
+    }
+
+    /// Runs the handler, or gives the request back with the list of all routes.
+    pub(super) fn try_run<C: Controller>(mut self) -> Result<Answer, (Self, String)> {
+        let found = match find::<C>(&self.0.method, &self.0.path) {
+            Ok(found) => found,
+            Err(routes) => return Err((self, routes)),
         };
         self.0.params = found.params;
         self.0.route = found.pattern.to_string();
@@ -206,7 +215,7 @@ impl TestRequest {
         }
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let (outcome, _context) = block_on(C::handle_async(found.route.handler, context));
-        Answer::new(exchange, outcome)
+        Ok(Answer::new(exchange, outcome))
     }
 
     /// Runs a function with the context of the request, without a controller: for code that handlers share. Set the path
