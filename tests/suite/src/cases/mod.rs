@@ -21,6 +21,7 @@ mod prefix;
 mod refusals;
 mod replies;
 mod rust_guests;
+mod rust_parts;
 mod sandbox;
 mod standard_library;
 mod streams;
@@ -58,6 +59,7 @@ pub fn all() -> Vec<Case> {
         environment::all,
         guests::all,
         rust_guests::all,
+        rust_parts::all,
         sandbox::all,
         standard_library::all,
     ];
