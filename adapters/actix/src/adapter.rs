@@ -23,7 +23,7 @@ adapter_handle! {
     Actix { name: "actix" }
 
     /// Whether actix-web can hold the method: its older `http` accepts none with one of the characters `#$%&'`.
-    fn serves(&self, method: &MethodFilter) -> bool {
+    fn supports_method(&self, method: &MethodFilter) -> bool {
         match method {
             MethodFilter::All => true,
             MethodFilter::Only(method) => actix_web::http::Method::from_bytes(method.as_str().as_bytes()).is_ok(),
@@ -43,7 +43,7 @@ impl Actix {
     }
 
     /// The adapter as a middleware for `App::wrap`, in front of the user's own services (spec A9). A request is the adapter's
-    /// only if a route takes its path and method; everything else goes on untouched.
+    /// only if a route matches its path and method; everything else goes on untouched.
     pub fn in_front(&self) -> ActixInFront {
         ActixInFront(self.state.clone())
     }

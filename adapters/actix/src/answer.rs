@@ -53,13 +53,11 @@ pub(crate) fn serve(
         in_flight,
         keep_alive: options.keep_alive,
     });
-    let parts = request::convert(head, Some(options));
-    let (arrival, body) = Arrival::new(head, parts.as_ref().ok(), payload, served);
-    let running = parts.map(|mut parts| {
+    let parts = request::convert(head, Some(options)).map(|mut parts| {
         parts.extensions.insert(peer);
-        adapter.respond(None, Request::from_parts(parts, body))
+        parts
     });
-    arrival.reply(running).right_future()
+    answer(adapter, None, (head, parts), payload, served).right_future()
 }
 
 /// Answers one request of another server, which has the limits, with the [`Extensions`] that a middleware set. Dropping the
@@ -71,8 +69,7 @@ pub(crate) fn mounted(
     parts: Result<Parts, StatusCode>,
 ) -> LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>> {
     let (request, payload) = request.into_parts();
-    let (arrival, body) = Arrival::new(request.head(), parts.as_ref().ok(), payload, None);
-    let running = parts.map(|mut parts| {
+    let parts = parts.map(|mut parts| {
         // Never `ConnectionInfo`, which believes the headers of any client.
         let peer = request.extensions().get().copied();
         let peer = peer.unwrap_or_else(|| Peer::new(request.peer_addr(), request.app_config().secure()));
@@ -80,47 +77,40 @@ pub(crate) fn mounted(
         if let Some(extensions) = request.extensions().get::<Extensions>() {
             parts.extensions.insert(extensions.clone());
         }
-        adapter.respond(found, Request::from_parts(parts, body))
+        parts
     });
-    Box::pin(async move {
-        let reply = arrival.reply(running).await;
-        Ok(ServiceResponse::new(request, HttpResponse::from(reply)))
-    })
+    let reply = answer(adapter, found, (request.head(), parts), payload, None);
+    Box::pin(reply.map(|reply| Ok(ServiceResponse::new(request, HttpResponse::from(reply)))))
 }
 
-/// A request whose handler has not begun.
-struct Arrival {
-    form: ReplyForm,
-    pump: Option<PayloadPump>,
+/// Answers a request with the reply of the core, or with the refusal of its head. The head is converted as well, or there is
+/// the status that refuses it.
+fn answer(
+    adapter: &AdapterState,
+    found: Option<FoundRoute>,
+    (head, parts): (&RequestHead, Result<Parts, StatusCode>),
+    payload: Payload,
     served: Option<Served>,
-}
-
-impl Arrival {
-    /// `parts` is the converted head, if it could be converted.
-    fn new(head: &RequestHead, parts: Option<&Parts>, payload: Payload, served: Option<Served>) -> (Self, Body) {
-        let length = parts.and_then(request::length);
-        let has_body = !matches!(payload, Payload::None);
-        let is_tunnel = has_body && request::is_tunnel(head);
-        let (pump, body) = if has_body && !(is_tunnel && length.is_none()) {
-            let (pump, body) = PayloadPump::new(payload, length);
-            (Some(pump), body)
-        } else {
-            (None, Body::empty())
-        };
-        let form = ReplyForm {
-            method: parts.map_or(Method::GET, |parts| parts.method.clone()),
-            others_wait: false,
-            is_chunkless: is_tunnel || head.version == Version::HTTP_10,
-            is_last: is_tunnel
-                || head.connection_type() != ConnectionType::KeepAlive
-                || served.as_ref().is_some_and(|served| !served.keep_alive),
-        };
-        (Self { form, pump, served }, body)
-    }
-
-    /// The reply of a handler, or the refusal of the head.
-    async fn reply(self, running: Result<impl Future<Output = Response<Body>>, StatusCode>) -> ActixResponse<BoxBody> {
-        let Self { mut form, pump, served } = self;
+) -> impl Future<Output = ActixResponse<BoxBody>> + use<> {
+    let length = parts.as_ref().ok().and_then(request::length);
+    let has_body = !matches!(payload, Payload::None);
+    let is_tunnel = has_body && request::is_tunnel(head);
+    let (pump, body) = if has_body && !(is_tunnel && length.is_none()) {
+        let (pump, body) = PayloadPump::new(payload, length);
+        (Some(pump), body)
+    } else {
+        (None, Body::empty())
+    };
+    let mut form = ReplyForm {
+        method: parts.as_ref().map_or(Method::GET, |parts| parts.method.clone()),
+        others_wait: false,
+        is_chunkless: is_tunnel || head.version == Version::HTTP_10,
+        is_last: is_tunnel
+            || head.connection_type() != ConnectionType::KeepAlive
+            || served.as_ref().is_some_and(|served| !served.keep_alive),
+    };
+    let running = parts.map(|parts| adapter.respond(found, Request::from_parts(parts, body)));
+    async move {
         let (connection, in_flight) = served.map(|served| (served.data, served.in_flight)).unzip();
         let in_flight = in_flight.flatten();
         let mut held = Held { pump, in_flight };

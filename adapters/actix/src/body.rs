@@ -25,15 +25,15 @@ impl PayloadPump {
         (Self { payload, pump }, body)
     }
 
-    /// Hands over the piece that the reader waits for; returns whether it did.
+    /// Hands over the chunk that the reader waits for; returns whether it did.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         if self.pump.poll_wanted(cx) != Poll::Ready(true) {
             return false;
         }
-        let Poll::Ready(piece) = self.poll_payload(cx) else {
+        let Poll::Ready(chunk) = self.poll_payload(cx) else {
             return false;
         };
-        self.pump.put(piece);
+        self.pump.put(chunk);
         true
     }
 
@@ -44,9 +44,9 @@ impl PayloadPump {
 
     fn poll_payload(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
-            let piece = ready!(Pin::new(&mut self.payload).poll_next(cx));
-            if !matches!(&piece, Some(Ok(data)) if data.is_empty()) {
-                return Poll::Ready(piece.map(|data| data.map_err(body_error)));
+            let chunk = ready!(Pin::new(&mut self.payload).poll_next(cx));
+            if !matches!(&chunk, Some(Ok(data)) if data.is_empty()) {
+                return Poll::Ready(chunk.map(|data| data.map_err(body_error)));
             }
         }
     }

@@ -18,7 +18,7 @@
 //! # Mounting
 //!
 //! In an application of actix-web that already exists (spec A9), with its routes, default service, data and middleware. *In
-//! front* it is a middleware, and takes a request only if a route takes its path and method:
+//! front* it is a middleware, and takes a request only if a route matches its path and method:
 //!
 //! ```no_run
 //! use actix_web::{App, HttpServer, middleware::Logger, web};

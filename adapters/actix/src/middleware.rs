@@ -17,7 +17,7 @@ use crate::request;
 /// The adapter as a middleware of actix-web, in front of its user's own services (spec A9).
 ///
 /// [`Actix::in_front`](crate::Actix::in_front) and [`in_front`](crate::in_front) return it, for `App::wrap`. A request is the
-/// adapter's only if a route takes its path and method. Everything else goes on to the services inside, with its payload,
+/// adapter's only if a route matches its path and method. Everything else goes on to the services inside, with its payload,
 /// extensions and matches as they were: an unknown path, another method, a bad escape, and every request before the first
 /// routes and after the application was closed. It is cheap to clone, and sees later routes as they are published.
 ///

@@ -38,7 +38,7 @@ pub(crate) struct Held {
     pub(crate) in_flight: Option<InFlight>,
 }
 
-/// actix-http copies a piece before it writes the first byte of it, so a large body is handed to it in parts.
+/// actix-http copies a chunk before it writes the first byte of it, so a large body is handed to it in parts.
 const PART: usize = 64 * 1024;
 
 pub(crate) fn convert(form: ReplyForm, reply: Response<Body>, held: Held) -> ActixResponse<BoxBody> {
@@ -123,7 +123,7 @@ fn size(method: &Method, head: &mut http::response::Parts, body: &Body) -> BodyS
 
 struct ReplyBody {
     body: Body,
-    /// The part of the last piece that is not handed on yet.
+    /// The part of the last chunk that is not handed on yet.
     rest: Bytes,
     size: BodySize,
     state: Option<Rc<ConnectionState>>,
@@ -141,7 +141,7 @@ impl MessageBody for ReplyBody {
         if let Some(pump) = &mut self.held.pump {
             pump.poll(cx);
         }
-        // An empty piece would be taken for the end.
+        // An empty chunk would be taken for the end.
         while self.rest.is_empty() {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 // Trailers cannot be written.

@@ -91,7 +91,7 @@ impl Axum {
         pointwork_server::serve(&self.state, listener, service)
     }
 
-    /// The user's application with the adapter in front of it (spec A9). A request is the adapter's only if a route takes its
+    /// The user's application with the adapter in front of it (spec A9). A request is the adapter's only if a route matches its
     /// path and method, HEAD by GET included; everything else goes on untouched, its body unread: to the user's routes,
     /// their layers, their fallback.
     ///

@@ -20,7 +20,7 @@
 //!
 //! | way | requests of Pointwork | other requests | function |
 //! |---|---|---|---|
-//! | in front | those whose path and method a route takes | your routes and your fallback | [`in_front_of`](Axum::in_front_of), [`in_front`](Axum::in_front) |
+//! | in front | those whose path and method match a route | your routes and your fallback | [`in_front_of`](Axum::in_front_of), [`in_front`](Axum::in_front) |
 //! | below a prefix | all below the prefix, with 404 and 405 | your routes and your fallback | [`router`](Axum::router) |
 //!
 //! The functions of the crate connect a new adapter as well, in one call: [`in_front_of()`], [`in_front()`], [`router()`].
@@ -41,7 +41,7 @@
 //!
 //! Every table becomes an `axum::Router` with one path for each shape of the core's. On each path stand axum's seven verbs
 //! for the routes that have one of them, and `any` with a guard for all other methods: a method without a route on the path
-//! falls through to the table's fallback, where the core answers 404 or 405, or finds a less specific route that takes it
+//! falls through to the table's fallback, where the core answers 404 or 405, or finds a less specific route that matches it
 //! (spec A2, A8). A path that axum cannot hold is left to the fallback alone.
 //!
 //! # The matched path
@@ -55,7 +55,7 @@
 //! - Routes that differ in nothing but the names of their parameters share one path: it has the names of the first of
 //!   them, in the order registered.
 //! - axum matches the path alone. A reply with 405, or one to OPTIONS, has the most specific pattern of the path; and so
-//!   has a request whose method only a less specific route takes.
+//!   has a request whose method only a less specific route matches.
 //! - There is none where axum matched nothing: with 404, and where the core alone finds the route. That is a path with
 //!   needless escapes (`/%75sers`) or with a slash at its end that is to be overlooked, a pattern with letters that are sent
 //!   escaped (`/café`) or with more than 25 parameters, and the targets `*` and `host:port`. A layer that labels

@@ -123,11 +123,11 @@ fn methods(shape: &Shape, hinted: impl AxumService, fallback: impl AxumService) 
     let verbs = VERBS.iter().filter(|(verb, _)| shape.methods().any(|its| its == verb));
     let is_verb = |method: &Method| VERBS.iter().any(|(verb, _)| verb == method);
     let others: Arc<[Method]> = shape.methods().filter(|method| !is_verb(method)).cloned().collect();
-    let takes_every_method = shape.takes_every_method();
+    let matches_every_method = shape.matches_every_method();
     let guarded = {
         let hinted = hinted.clone();
         service_fn(move |request: Request| {
-            if takes_every_method || others.contains(request.method()) {
+            if matches_every_method || others.contains(request.method()) {
                 hinted.clone().oneshot(request).left_future()
             } else {
                 fallback.clone().oneshot(request).right_future()

@@ -41,7 +41,7 @@ impl Hyper {
         pointwork_server::serve(&self.state, listener, service)
     }
 
-    /// The adapter as a layer in front of a service of the user's (spec A9). A request is the adapter's only if a route takes
+    /// The adapter as a layer in front of a service of the user's (spec A9). A request is the adapter's only if a route matches
     /// its path and method; everything else goes on untouched, its body unread.
     pub fn in_front(&self) -> HyperLayer {
         self.layer(Place::InFront)

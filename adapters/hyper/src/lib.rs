@@ -33,7 +33,7 @@ pub use adapter::Hyper;
 pub use layer::{HyperLayer, Mounted};
 pub use pointwork_core::{ConnectOptions, Http2Options, Protocols, ServerOptions, Serving};
 pub use pointwork_server::BoxError;
-pub use service::{HyperService, Replying};
+pub use service::HyperService;
 
 /// Connects a new adapter to an application: a layer that puts its routes in front of a service; see [`Hyper::in_front`].
 ///

@@ -1,12 +1,11 @@
 //! The adapter as a service, for servers that already exist.
 
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{Request, Response};
 use http_body::Body as HttpBody;
 use pointwork_core::adapter::AdapterState;
@@ -54,14 +53,15 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Replying;
+    /// Dropping it cancels the handler.
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Replying {
-        hyper::service::Service::call(self, request)
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        hyper::service::Service::call(&*self, request)
     }
 }
 
@@ -71,23 +71,10 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Replying;
+    /// Dropping it cancels the handler.
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
 
-    fn call(&self, request: Request<B>) -> Replying {
-        Replying(Box::pin(self.0.respond(None, request.map(request_body))))
-    }
-}
-
-/// The future of a [`HyperService`]. Dropping it cancels the handler.
-#[derive(derive_more::Debug)]
-#[debug("Replying")]
-#[must_use = "futures do nothing unless polled"]
-pub struct Replying(BoxFuture<'static, Response<Body>>);
-
-impl Future for Replying {
-    type Output = Result<Response<Body>, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.as_mut().poll(cx).map(Ok)
+    fn call(&self, request: Request<B>) -> Self::Future {
+        Box::pin(self.0.respond(None, request.map(request_body)).map(Ok))
     }
 }

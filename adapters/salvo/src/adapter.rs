@@ -58,7 +58,7 @@ impl Salvo {
     }
 
     /// The adapter as a hoop of a [`Service`], in front of the user's routers (spec A9). A request is the adapter's only if a
-    /// route takes its path and method, HEAD by GET included; everything else goes on untouched, its body unread: to the
+    /// route matches its path and method, HEAD by GET included; everything else goes on untouched, its body unread: to the
     /// user's routers and catcher.
     ///
     /// *Give it to [`Service::hoop`], not to [`Router::hoop`](salvo_core::Router::hoop)*: a router's hoop runs only when a

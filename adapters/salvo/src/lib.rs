@@ -20,7 +20,7 @@
 //!
 //! | way | requests of Pointwork | other requests | function |
 //! |---|---|---|---|
-//! | in front | those whose path and method a route takes | your routers and catcher | [`in_front`](Salvo::in_front) |
+//! | in front | those whose path and method match a route | your routers and catcher | [`in_front`](Salvo::in_front) |
 //! | below a prefix | all below the prefix, with 404 and 405 | your routers and catcher | [`router`](Salvo::router) |
 //!
 //! The functions of the crate connect a new adapter as well, in one call: [`in_front()`], [`router()`].

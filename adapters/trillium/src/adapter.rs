@@ -25,7 +25,7 @@ adapter_handle! {
     Trillium { name: "trillium" }
 
     /// Whether the method is in trillium's list. A route for every method is served, for all in the list.
-    fn serves(&self, method: &MethodFilter) -> bool {
+    fn supports_method(&self, method: &MethodFilter) -> bool {
         match method {
             MethodFilter::All => true,
             // Compared by name: this parser accepts `get` for `GET`, and the parser of requests does not.
@@ -50,7 +50,7 @@ impl Trillium {
         Serving::new(|signal| server::run(state, listener, signal))
     }
 
-    /// The adapter as a handler in front of handlers of the user's (spec A9). A request is the adapter's only if a route takes
+    /// The adapter as a handler in front of handlers of the user's (spec A9). A request is the adapter's only if a route matches
     /// its path and method; every other connection is passed on untouched, its body unread.
     pub fn in_front(&self) -> TrilliumHandler {
         TrilliumHandler::new(self.state.clone(), Place::InFront)

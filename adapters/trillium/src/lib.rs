@@ -19,7 +19,7 @@
 //! # Mounting
 //!
 //! In an application of trillium that already exists (spec A9) it is a [`TrilliumHandler`]. *In front* it takes a connection
-//! only if a route takes its path and method, and passes on every other, untouched, to the handlers behind it:
+//! only if a route matches its path and method, and passes on every other, untouched, to the handlers behind it:
 //!
 //! ```no_run
 //! use pointwork_core::Application;
@@ -44,7 +44,7 @@
 //!
 //! | subject | difference |
 //! |---|---|
-//! | methods | trillium's list is closed, and case-sensitive on the wire. A route with another method, such as `PURGE`, is [not served](pointwork_core::Transport::serves), and the application warns of it. A route for every method serves all in the list. A request with another method gets 501 without a body, whatever the routes, and the connection closes. |
+//! | methods | trillium's list is closed, and case-sensitive on the wire. A route with another method, such as `PURGE`, is [not served](pointwork_core::Transport::supports_method), and the application warns of it. A route for every method serves all in the list. A request with another method gets 501 without a body, whatever the routes, and the connection closes. |
 //! | HTTP/2 | Not spoken by `serve`, whatever [`Protocols`] the options have: trillium does not cancel the handler of a client that is gone, does not reset a reply that breaks off, has no limit for requests that are taken back, and ends a connection when one request has a method outside its list. In a server of your own it works so. |
 //! | heads that trillium refuses | 400 without a body, and the connection closes: no `Host` or two, an absolute target whose authority differs from `Host`, a fragment in the target, a transfer coding beside `chunked`. `Expect` with anything but `100-continue` gets 417. HTTP/1.2 to 1.9 count as 1.1. |
 //! | line ends | A line feed alone does not end a line of a head. Such a head gets 400, or if it has no other end, none: the connection closes after the header timeout. |

@@ -20,7 +20,7 @@ use trillium::{Conn, HeaderName, HeaderValue, KnownHeaderName, Method, Status, V
 use crate::request::in_streams;
 use crate::socket::Socket;
 
-/// The longest body that is handed over whole, in bytes. A longer one goes piece by piece, which copies it in pieces.
+/// The longest body that is handed over whole, in bytes. A longer one goes chunk by chunk, which copies it in chunks.
 const WHOLE: u64 = 64 * 1024;
 
 /// Makes it the connection's reply, and the last one if the connection `ends` with it.
@@ -107,16 +107,16 @@ fn put_connection(conn: &mut Conn, ends: bool, is_tunnel: bool, is_framed: bool)
 }
 
 fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium::Body {
-    let mut piece = Bytes::new();
+    let mut chunk = Bytes::new();
     if length.is_some_and(|length| length <= WHOLE) {
         match Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Some(Ok(frame))) => piece = frame.into_data().unwrap_or_default(),
+            Poll::Ready(Some(Ok(frame))) => chunk = frame.into_data().unwrap_or_default(),
             // It broke off, and so does the empty body, which is too short.
             Poll::Ready(_) => body = Body::empty(),
             Poll::Pending => {}
         }
-        if length == Some(piece.len() as u64) {
-            return trillium::Body::new_static(Vec::from(piece));
+        if length == Some(chunk.len() as u64) {
+            return trillium::Body::new_static(Vec::from(chunk));
         }
     }
     // In HTTP/1.0 the end of the connection is the reply's.
@@ -136,8 +136,8 @@ fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium
         }
     };
     let rest = BodyDataStream::new(body).map_err(broken);
-    let pieces = once(ready(Ok(piece))).chain(rest).chain(once(lazy(|_| end())));
-    let outgoing = pieces.into_async_read().take(length.unwrap_or(u64::MAX));
+    let chunks = once(ready(Ok(chunk))).chain(rest).chain(once(lazy(|_| end())));
+    let outgoing = chunks.into_async_read().take(length.unwrap_or(u64::MAX));
     trillium::Body::new_streaming(outgoing, length)
 }
 

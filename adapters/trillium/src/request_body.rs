@@ -14,7 +14,7 @@ use trillium::RequestBody;
 use trillium_server_common::AsyncRead;
 
 /// The number of bytes that are read at a time.
-const PIECE: u64 = 16 * 1024;
+const CHUNK: u64 = 16 * 1024;
 
 /// How far a request's body was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,12 @@ pub(crate) async fn fill(mut pump: BodyPump, mut body: RequestBody<'_>, trailers
     // The core has the limit.
     body.set_max_len(u64::MAX);
     while poll_fn(|cx| pump.poll_wanted(cx)).await {
-        let mut piece = BytesMut::zeroed(pump.left().unwrap_or(PIECE).min(PIECE) as usize);
-        match read(&mut body, &mut piece, trailers.as_ref()).await {
+        let mut chunk = BytesMut::zeroed(pump.left().unwrap_or(CHUNK).min(CHUNK) as usize);
+        match read(&mut body, &mut chunk, trailers.as_ref()).await {
             Ok(0) => pump.put(None),
             Ok(length) => {
-                piece.truncate(length);
-                pump.put(Some(Ok(piece.freeze())));
+                chunk.truncate(length);
+                pump.put(Some(Ok(chunk.freeze())));
             }
             Err(error) => {
                 let error = body_error(error, pump.left().is_some());
@@ -57,12 +57,12 @@ pub(crate) async fn fill(mut pump: BodyPump, mut body: RequestBody<'_>, trailers
     if pump.is_over() { Rest::None } else { Rest::Unread }
 }
 
-async fn read(body: &mut RequestBody<'_>, piece: &mut [u8], trailers: Option<&TrailerLimit>) -> io::Result<usize> {
+async fn read(body: &mut RequestBody<'_>, chunk: &mut [u8], trailers: Option<&TrailerLimit>) -> io::Result<usize> {
     if let Some(trailers) = trailers {
         trailers.count.store(0, Ordering::Relaxed);
     }
     let is_exceeded = |trailers: &TrailerLimit| trailers.count.load(Ordering::Relaxed) > trailers.limit;
-    poll_fn(|cx| match Pin::new(&mut *body).poll_read(cx, piece) {
+    poll_fn(|cx| match Pin::new(&mut *body).poll_read(cx, chunk) {
         Poll::Pending if trailers.is_some_and(is_exceeded) => {
             Poll::Ready(Err(io::Error::other("its trailers are too long")))
         }

@@ -1,7 +1,7 @@
 //! Pointwork in front of the routes of an actix-web application:
 //! `cargo run -p pointwork-mount-examples --bin mount-actix-in-front`.
 //!
-//! A request is Pointwork's if one of its routes takes path and method. Everything else reaches the routes and the default
+//! A request is Pointwork's if one of its routes matches path and method. Everything else reaches the routes and the default
 //! service of the application, untouched.
 
 mod own;

@@ -1,6 +1,6 @@
 //! Pointwork in front of a service on bare hyper: `cargo run -p pointwork-mount-examples --bin mount-hyper-in-front`.
 //!
-//! A request is Pointwork's if one of its routes takes path and method. Everything else reaches the service of the
+//! A request is Pointwork's if one of its routes matches path and method. Everything else reaches the service of the
 //! application, untouched.
 
 mod own;

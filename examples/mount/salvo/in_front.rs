@@ -1,6 +1,6 @@
 //! Pointwork in front of a salvo application: `cargo run -p pointwork-mount-examples --bin mount-salvo-in-front`.
 //!
-//! A request is Pointwork's if one of its routes takes path and method. Everything else reaches the router of the
+//! A request is Pointwork's if one of its routes matches path and method. Everything else reaches the router of the
 //! application, untouched.
 
 mod own;

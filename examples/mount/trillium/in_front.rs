@@ -1,7 +1,7 @@
 //! Pointwork in front of the handlers of a trillium application:
 //! `cargo run -p pointwork-mount-examples --bin mount-trillium-in-front`.
 //!
-//! A request is Pointwork's if one of its routes takes path and method. Everything else reaches the handlers of the
+//! A request is Pointwork's if one of its routes matches path and method. Everything else reaches the handlers of the
 //! application, untouched.
 
 mod own;

@@ -60,11 +60,15 @@
 //! - [`Path<T>`](Path), the path parameter with the argument's name, [`Params<T>`](Params), all path parameters, [`Query<T>`](Query)
 //!   and [`HeaderMap`], all headers;
 //! - one of [`Json<T>`](Json), [`Form<T>`](Form), `String` and `Vec<u8>`, the body;
-//! - types that implement [`FromRequest`] or [`FromBody`];
+//! - [`Guarded<G>`](Guarded), the value of a [guard](macro@guard);
+//! - types that implement [`FromRequest`], [`FromBody`] or [`FromContext`];
 //! - `Option` of them, `None` if the request does not have the value, and `Result<…, Failure>`.
 //!
 //! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was
 //! expected. A handler that takes a `Result` runs and gets the failure. [`IntoOutcome`] and [`IntoReply`] list the return types.
+//!
+//! A [guard](macro@guard) runs before handlers, an [after-hook](macro@after) after them. A handler that returns nothing replies
+//! through its context; without one it does not compile.
 //!
 //! Every error is a [`Failure`]: [`Context::throw`] makes one, calls and bodies return one, and a handler or listener
 //! returns it, or an error of yours that converts into it.
@@ -196,6 +200,49 @@ pub use method::RequestMethod;
 pub use multipart::{AsyncMultipart, Multipart, Part};
 pub use payload::Payload;
 pub use pointwork_events::{Event, IoEvent, events};
+/// Makes an impl block an after-hook, which sees what became of a request and may change it (spec U2).
+///
+/// Its function `after` takes the outcome last: by value to return another one, or by reference to see it only. The
+/// arguments before it are those of a guard; a hook with such arguments needs handlers that take the context by
+/// reference. It runs for replies, and for the errors of handlers, arguments and guards. What a handler sends by itself
+/// stays as it is, and is `Outcome::Deferred`.
+///
+/// `#[controller("orders", after = NoStore)]` is for all handlers of the block, `#[after(NoStore)]` for one function,
+/// `#[after(none)]` leaves out those of the block, and `module! { Orders; after: NoStore }` is for all of a module. They run
+/// from the function outward.
+///
+/// ```
+/// use pointwork_guest::{Context, Outcome, after, controller, log};
+///
+/// struct NoStore;
+///
+/// #[after]
+/// impl NoStore {
+///     fn after(outcome: Outcome) -> Outcome {
+///         outcome.header("cache-control", "no-store")
+///     }
+/// }
+///
+/// struct Logged;
+///
+/// #[after]
+/// impl Logged {
+///     fn after(ctx: &Context, outcome: &Outcome) {
+///         log::info!("{} ended with {:?}", ctx.path(), outcome.status());
+///     }
+/// }
+///
+/// struct Orders;
+///
+/// #[controller("orders", after = [NoStore, Logged])]
+/// impl Orders {
+///     #[get]
+///     fn list() -> &'static str {
+///         "all orders"
+///     }
+/// }
+/// ```
+pub use pointwork_guest_macros::after;
 /// Makes an impl block a channel: `#[channel("db")]` (spec C1).
 ///
 /// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no
@@ -305,8 +352,79 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
-/// Makes an impl block a guard: code that lets a request pass to its handler, or refuses it.
-pub use pointwork_guest_macros::{after, guard};
+/// Makes an impl block a guard, which lets a request pass to its handler or refuses it (spec U1).
+///
+/// Its function `check` returns a `Result`: the value lets the request pass, and handlers take it as [`Guarded`]; the
+/// error, a [`Failure`] or one that converts into it, is the reply. The function takes the context by reference, and what
+/// handlers take, except the body.
+///
+/// `#[controller("orders", guard = SignedIn)]` guards all handlers of the block; `guard = [SignedIn, Admin]` is a list.
+/// `#[guard(Admin)]` on a function guards all its routes, after the guards of the block, and `#[guard(none)]` leaves those of the
+/// block out. `module! { Orders; guard: NotBlocked }` guards every handler of a module, those with `#[guard(none)]` too;
+/// unit tests of a controller do not run it. A handler that takes `Guarded<SignedIn>` is guarded by that alone.
+///
+/// A guard runs once for a request, before the arguments of the handler are read. On a route with `body = "whole"` the
+/// host has received the body by then, and has not given it to the module; to refuse a request before its body arrives,
+/// declare `body = "stream"`.
+///
+/// ```
+/// use pointwork_guest::{Context, Failure, Guarded, HttpStatus, controller, events, guard};
+///
+/// events! { pub UserOf = "users:of-token": String => Option<String>; }
+///
+/// struct User {
+///     name: String,
+/// }
+///
+/// struct SignedIn;
+///
+/// #[guard]
+/// impl SignedIn {
+///     fn check(ctx: &Context) -> Result<User, Failure> {
+///         let header = ctx.header("authorization").unwrap_or_default();
+///         let token = header.strip_prefix("Bearer ").ok_or(HttpStatus::UNAUTHORIZED)?;
+///         let name = ctx.call::<UserOf>(token.to_owned())?.ok_or(HttpStatus::UNAUTHORIZED)?;
+///         Ok(User { name })
+///     }
+/// }
+///
+/// struct Orders;
+///
+/// #[controller("orders", guard = SignedIn)]
+/// impl Orders {
+///     #[get]
+///     fn list(user: Guarded<SignedIn>) -> String {
+///         format!("the orders of {}", user.name)
+///     }
+///
+///     #[get("count")]
+///     #[guard(none)]
+///     fn count() -> &'static str {
+///         "7"
+///     }
+/// }
+/// ```
+///
+/// A guard that takes `&Context` has the synchronous form, one that takes [`AsyncContext`] the asynchronous one. For both
+/// forms, its function has the parameter `F: Form`, and awaits the functions of [`Form`](form::Form):
+///
+/// ```
+/// use pointwork_guest::form::Form;
+/// use pointwork_guest::{Context, Failure, HttpStatus, events, guard};
+///
+/// events! { pub UserOf = "users:of-token": String => Option<String>; }
+///
+/// struct SignedIn;
+///
+/// #[guard]
+/// impl SignedIn {
+///     async fn check<F: Form>(ctx: &Context<F>) -> Result<String, Failure> {
+///         let token = ctx.header("x-token").ok_or(HttpStatus::UNAUTHORIZED)?;
+///         Ok(F::call::<UserOf>(ctx, token).await?.ok_or(HttpStatus::UNAUTHORIZED)?)
+///     }
+/// }
+/// ```
+pub use pointwork_guest_macros::guard;
 pub use reply::{
     Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Piece, Pieces, Redirect, Reply, ReplyParts,
     Sse, SseEvent, Streamed,

@@ -38,10 +38,39 @@
 ///
 /// Use it for modules that wait long for channels. For short handlers the synchronous form is faster.
 ///
+/// # Guards, after-hooks and errors of all handlers
+///
+/// `guard:` names [guards](macro@crate::guard) of every handler, `after:` [after-hooks](macro@crate::after), and `errors:` a
+/// function that makes the body of every error of its handlers, arguments and guards. The reply has the status and the headers of
+/// the error, and the body and the content type of what the function returns. Errors that the host makes, such as 404 where no
+/// route matches, and those that a handler or listener sends through the context keep their form.
+///
+/// ```
+/// # use pointwork_guest::{Failure, Outcome, Reply, after, controller, guard, module};
+/// # use serde_json::json;
+/// # struct Health;
+/// # #[controller("health")]
+/// # impl Health { #[get] fn show() -> &'static str { "up" } }
+/// # struct SignedIn;
+/// # #[guard]
+/// # impl SignedIn { fn check() -> Result<(), Failure> { Ok(()) } }
+/// # struct NoStore;
+/// # #[after]
+/// # impl NoStore { fn after(outcome: Outcome) -> Outcome { outcome } }
+/// /// The body of RFC 9457.
+/// fn problem(failure: &Failure) -> Result<Reply, Failure> {
+///     let body = json!({ "title": failure.message(), "status": failure.status() });
+///     Ok(Reply::new(failure.status()).json(&body)?.header("content-type", "application/problem+json"))
+/// }
+///
+/// module! { Health; guard: SignedIn; after: NoStore; errors: problem }
+/// # fn main() {}
+/// ```
+///
 /// # Events used
 ///
 /// The manifest of the module lists the events that it uses, and the host warns of each that nobody listens to. The SDK
-/// finds those in the impl blocks of controllers and channels, from `call::<…>`, `emit::<…>` and `hand_over::<…>`. Name
+/// finds those in the impl blocks of controllers, channels, guards and after-hooks, from `call::<…>`, `emit::<…>` and `hand_over::<…>`. Name
 /// those of functions elsewhere, and of types that a function declares itself, behind `uses:`, by type or by name:
 ///
 /// ```

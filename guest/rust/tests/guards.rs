@@ -1,8 +1,6 @@
 //! Guards and after-hooks, without a host.
 
-use std::rc::Rc;
-
-use pointwork_guest::form::{Blocking, Form};
+use pointwork_guest::form::{Async, Blocking, Form};
 use pointwork_guest::testing::TestRequest;
 use pointwork_guest::{
     AsyncContext, Context, Controller, Failure, FromContext, Guarded, HttpStatus, Json, Outcome, Path, Reply, after,
@@ -10,7 +8,9 @@ use pointwork_guest::{
 };
 
 events! {
+    /// The user of a token.
     pub Verify = "users:verify": String => Option<String>;
+    /// A user was seen.
     pub Seen = "audit:seen": String;
 }
 
@@ -127,4 +127,130 @@ fn a_guard_lets_a_request_pass_with_a_value_or_refuses_it() {
     assert_eq!(answer.called::<Verify>().len(), 0);
     let answer = signed_in("/bookings", "nobody").run::<Bookings>();
     assert_eq!((answer.status(), answer.message()), (403, Some("no such user")));
+}
+
+#[test]
+fn guards_run_once_in_order_and_before_the_body_is_read() {
+    let answer = signed_in("/bookings/both", "ada").run::<Bookings>();
+    assert_eq!(answer.text(), "ada the admin");
+    assert_eq!(answer.called::<Verify>().len(), 1);
+    assert_eq!(answer.emitted::<Seen>(), ["ada"]);
+    let post = |token: &str| {
+        let request = TestRequest::post("/bookings").on::<Verify>(Some).body("no JSON");
+        request
+            .header("authorization", format!("Bearer {token}"))
+            .run::<Bookings>()
+    };
+    assert_eq!(
+        post("bob").status(),
+        403,
+        "the guard of the function is behind that of the block"
+    );
+    assert_eq!(post("ada").status(), 400);
+}
+
+#[test]
+fn none_leaves_out_what_the_block_has() {
+    let answer = get("/bookings/open").run::<Bookings>();
+    assert_eq!(
+        (answer.status(), answer.called::<Verify>().len()),
+        (401, 0),
+        "its own hook needs the user"
+    );
+    let answer = signed_in("/bookings/open", "ada").run::<Bookings>();
+    assert_eq!(answer.text(), "open");
+    assert_eq!(
+        (answer.header("x-user").as_deref(), answer.header("cache-control")),
+        (Some("ada"), None)
+    );
+}
+
+#[test]
+fn after_hooks_see_replies_errors_and_what_was_sent() {
+    let told = |request: TestRequest| {
+        let answer = request.run::<Bookings>();
+        (answer.header("cache-control"), answer.extension("told"))
+    };
+    let no_store = Some("no-store".to_owned());
+    let ok = told(signed_in("/bookings", "ada"));
+    assert_eq!(ok, (no_store.clone(), Some("Some(200)".into())));
+    assert_eq!(told(get("/bookings")), (no_store, Some("Some(401)".into())));
+    let sent = told(signed_in("/bookings/late/7", "ada"));
+    assert_eq!(sent, (None, Some("None".into())), "sent before");
+}
+
+#[test]
+fn guards_and_their_events_are_declared() {
+    let of = |name: &str| {
+        let route = Bookings::ROUTES
+            .iter()
+            .find(|route| route.name == name)
+            .expect("the route");
+        route.metadata
+    };
+    let (block, hooks) = (("guard", "SignedIn"), [("after", "NoStore"), ("after", "Told")]);
+    assert_eq!(of("list"), [block, hooks[0], hooks[1]]);
+    assert_eq!(
+        of("both"),
+        [block, ("guard", "Admin"), hooks[0], hooks[1]],
+        "an argument guards too"
+    );
+    assert_eq!(of("open"), [("after", "Renamed")]);
+    for event in ["users:verify", "audit:seen"] {
+        assert!(Bookings::EVENTS_USED.contains(&Some(event)), "{event}");
+    }
+}
+
+/// Has both forms, and tells which one made it.
+struct Either(&'static str);
+
+impl<F: Form> FromContext<F> for Either {
+    async fn from_context(ctx: &Context<F>, argument: &'static str) -> Result<Self, Failure> {
+        F::call::<Verify>(ctx, argument.to_owned()).await?;
+        Ok(Self(argument))
+    }
+}
+
+struct OnlyBlocking(bool);
+
+impl FromContext<Blocking> for OnlyBlocking {
+    async fn from_context(ctx: &Context, _argument: &'static str) -> Result<Self, Failure> {
+        Ok(Self(ctx.call::<Verify>("blocking".into())?.is_some()))
+    }
+}
+
+struct OnlyAsync(bool);
+
+impl FromContext<Async> for OnlyAsync {
+    async fn from_context(ctx: &AsyncContext, _argument: &'static str) -> Result<Self, Failure> {
+        Ok(Self(ctx.call::<Verify>("async".into()).await?.is_some()))
+    }
+}
+
+struct Plain;
+
+#[controller("plain")]
+impl Plain {
+    #[get]
+    fn show(either: Either, blocking: &OnlyBlocking) -> String {
+        format!("{} {}", either.0, blocking.0)
+    }
+}
+
+struct Awaited;
+
+#[controller("awaited")]
+impl Awaited {
+    #[get]
+    async fn show(either: Either, waits: OnlyAsync) -> String {
+        format!("{} {}", either.0, waits.0)
+    }
+}
+
+#[test]
+fn extractors_that_call_are_arguments_of_the_form_that_they_have() {
+    assert_eq!(get("/plain").run::<Plain>().text(), "either true");
+    assert_eq!(get("/awaited").run::<Awaited>().text(), "either true");
+    assert_eq!(Plain::BLOCKING, Some(("show", "OnlyBlocking")));
+    assert_eq!(Awaited::BLOCKING, None);
 }

@@ -27,9 +27,9 @@
 //! |---|---|---|
 //! | `GET /modules` | lists the modules, in the order loaded | 200, an array of [`ModuleStatus`](pointwork::ModuleStatus) |
 //! | `GET /modules/{name}` | shows a module | 200, a [`ModuleStatus`](pointwork::ModuleStatus) |
-//! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it; the component that serves changes nothing | 200 or 201, a [`ChangeReport`] |
-//! | `DELETE /modules/{name}` | removes the module | 200, a [`ChangeReport`] |
-//! | `POST /modules/{name}/rollback` | returns to the previous version | 200, a [`ChangeReport`] |
+//! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it; the component that serves changes nothing | 200 or 201, a [`Change`](pointwork::Change) |
+//! | `DELETE /modules/{name}` | removes the module | 200, a [`Change`](pointwork::Change) |
+//! | `POST /modules/{name}/rollback` | returns to the previous version | 200, a [`Change`](pointwork::Change) |
 //! | `GET /routes` | lists the routes | 200, an array of [`pointwork::RouteRecord`] |
 //! | `GET /metrics` | metrics in the text format of OpenMetrics, which Prometheus reads | 200 |
 //! | `GET /health` | shows that the process runs | 200 |
@@ -83,7 +83,6 @@ mod metrics;
 mod modules;
 mod places;
 mod problem;
-mod report;
 mod server;
 #[cfg(unix)]
 mod socket;
@@ -95,6 +94,5 @@ pub use admin::Admin;
 pub use error::{Error, ErrorKind};
 pub use listener::Listener;
 pub use problem::ProblemReport;
-pub use report::ChangeReport;
 pub use state::AdminOptions;
 pub use token::Token;

@@ -5,16 +5,11 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use pointwork::ModuleStatus;
-use pointwork_core::{is_unprintable, one_line};
+use pointwork::{Change, ChangeKind, ModuleStatus, check_module_name};
 
 use crate::problem::Problem;
-use crate::report::ChangeReport;
 use crate::state::{Shared, SharedState};
 use crate::upload;
-
-/// The longest name of a module, in bytes.
-const NAME: usize = 128;
 
 /// The name of a module in a path.
 pub(crate) struct Name(String);
@@ -49,64 +44,45 @@ pub(crate) async fn put(
     Name(name): Name,
     headers: HeaderMap,
     body: Body,
-) -> Result<(StatusCode, Json<ChangeReport>), Problem> {
+) -> Result<(StatusCode, Json<Change>), Problem> {
     let options = &admin.options;
-    if let Err(problem) = check_name(&name) {
+    if let Err(error) = check_module_name(&name) {
         upload::discard(&headers, body, options.body_timeout).await;
+        let mut problem = Problem::from(error);
+        problem.status = StatusCode::BAD_REQUEST;
         return Err(problem);
     }
     let component = upload::receive(&headers, body, options.component_limit, options.body_timeout).await?;
-    if is_loaded(&admin, &name) {
-        let mut change = ChangeReport::from(admin.app.module(&name).bytes(component).swap().await?);
-        if let Some(info) = admin.app.modules().into_iter().find(|info| info.name == name) {
-            change.warnings = info.warnings;
-        }
-        return Ok((StatusCode::OK, Json(change)));
+    let is_new = !is_loaded(&admin, &name);
+    let mut module = admin.app.module(&name).bytes(component);
+    if is_new {
+        module = module.options((options.module_options)(&name));
     }
-    let info = admin
-        .app
-        .module(&name)
-        .bytes(component)
-        .options((options.module_options)(&name))
-        .load()
-        .await
-        // A load in a program is not logged: its caller gets the error.
-        .inspect_err(|error| {
-            tracing::warn!(
-                module = name,
-                "a module is refused: {}",
-                pointwork_core::error_chain(error)
-            );
-        })?;
-    let routes = admin.app.routes();
-    let routes = routes
-        .iter()
-        .filter(|route| route.module.as_deref() == Some(name.as_str()));
-    let change = ChangeReport::loaded(info, routes.map(ToString::to_string).collect());
-    Ok((StatusCode::CREATED, Json(change)))
+    let change = module.load_or_swap().await.inspect_err(|error| {
+        // The application logs a swap that is refused, and leaves the error of a load to its caller.
+        if is_new {
+            let error = pointwork_core::error_chain(error);
+            tracing::warn!(module = name, "a module is refused: {error}");
+        }
+    })?;
+    let status = match change.kind {
+        ChangeKind::Loaded => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    };
+    Ok((status, Json(change)))
 }
 
-pub(crate) async fn remove(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ChangeReport>, Problem> {
+pub(crate) async fn remove(State(admin): State<Shared>, Name(name): Name) -> Result<Json<Change>, Problem> {
     let has_failed = admin.app.restore_failures().iter().any(|module| module.module == name);
     if !has_failed {
         expect(&admin, &name)?;
     }
-    Ok(Json(admin.app.remove(&name).await?.into()))
+    Ok(Json(admin.app.remove(&name).await?))
 }
 
-pub(crate) async fn roll_back(State(admin): State<Shared>, Name(name): Name) -> Result<Json<ChangeReport>, Problem> {
+pub(crate) async fn roll_back(State(admin): State<Shared>, Name(name): Name) -> Result<Json<Change>, Problem> {
     expect(&admin, &name)?;
-    Ok(Json(admin.app.roll_back(&name).await?.into()))
-}
-
-/// Checks that a name can be read in a line of the log and in a table.
-fn check_name(name: &str) -> Result<(), Problem> {
-    if name.trim().is_empty() || name.len() > NAME || name.contains(is_unprintable) {
-        let message = format!("`{}` cannot be the name of a module", one_line(name, NAME));
-        let hint = format!("a name has 1 to {NAME} bytes, all of them printable");
-        return Err(Problem::new(StatusCode::BAD_REQUEST, message).with_hint(hint));
-    }
-    Ok(())
+    Ok(Json(admin.app.roll_back(&name).await?))
 }
 
 fn is_loaded(admin: &SharedState, name: &str) -> bool {

@@ -104,7 +104,7 @@ pub(crate) fn read_component(file: &Path, largest: u64, message: impl Display) -
 pub(crate) async fn load_uploaded(app: &App, config: &Config, state: &StateDirectory) {
     for name in state.names() {
         // A module that was removed from the configuration is not loaded.
-        let uploaded = state.version(&name).is_some_and(|version| version.base.is_none());
+        let uploaded = state.versions(&name).is_some_and(|versions| versions.base.is_none());
         if !uploaded || config.modules.iter().any(|module| module.name == name) {
             continue;
         }

@@ -59,6 +59,10 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
             terminal.row("form", &info.form.to_string());
             terminal.row("contract", &format!("pointwork:module@{}", info.version));
             terminal.row("routes", &info.routes.to_string());
+            let guarded = guarded(info);
+            if !guarded.is_empty() {
+                terminal.rows("guards", &guarded);
+            }
             terminal.rows("channels", &channels(info));
             terminal.rows("uses", &info.events_used);
             terminal.row("digest", &format!("sha256:{}", info.digest));
@@ -125,6 +129,33 @@ fn channels(info: &ModuleInfo) -> Vec<String> {
     channels
         .map(|channel| format!("{}: {}", channel.name, channel.events.join(", ")))
         .collect()
+}
+
+/// A text for each handler that has guards or after-hooks, in the order in which they run.
+fn guarded(info: &ModuleInfo) -> Vec<String> {
+    let handlers = info.controllers.iter().flat_map(|controller| {
+        let handlers = controller.handlers.iter();
+        handlers.map(|handler| (format!("{}.{}", controller.name, handler.name), handler))
+    });
+    let mut texts: Vec<String> = Vec::new();
+    for (name, handler) in handlers {
+        let names = |key: &str| {
+            let named = handler.metadata.iter().filter(|(other, _)| other == key);
+            named.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let (guards, hooks) = (names("guard"), names("after"));
+        let after = if hooks.is_empty() {
+            String::new()
+        } else {
+            format!(" after: {hooks}")
+        };
+        let text = format!("{name}: {guards}{after}");
+        // The routes of a handler have the same guards.
+        if !(guards.is_empty() && hooks.is_empty() || texts.contains(&text)) {
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 fn outline(inspection: &Inspection, grants: &Grants, terminal: &mut Terminal) {

@@ -269,10 +269,11 @@ fn component(module: &Module, largest: u64, doctor: &mut Doctor<'_>) {
             return doctor.missing(Exit::Failed, text, what_to_do);
         }
     };
-    match pointwork::inspect(&bytes).and_then(|inspection| inspection.check()) {
-        Ok(fit) => doctor.ok(format_args!(
+    let checked = pointwork::inspect(&bytes).and_then(|inspection| inspection.check().map(|_| inspection));
+    match checked {
+        Ok(inspection) => doctor.ok(format_args!(
             "module `{name}`: {path} fits the contract {}",
-            fit.version
+            inspection.contract_version().unwrap_or_default()
         )),
         Err(error) => {
             let error = Error::refused_because(format!("module `{name}`: {path} does not fit the contract"), error);

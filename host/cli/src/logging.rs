@@ -46,7 +46,7 @@ pub(crate) struct LogArgs {
 /// Directives in front of every filter. The access log is off unless it is wanted, and then its level does not matter; this
 /// program itself says what to do about an application without routes; and h2 warns of frames that a client sends without
 /// end, a line for each.
-const OWN_TARGETS: &str = "pointwork::access=info,pointwork::replay=off,h2=error";
+const DEFAULT_DIRECTIVES: &str = "pointwork::access=info,pointwork::replay=off,h2=error";
 
 /// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -105,7 +105,7 @@ where
     let filter = args.log_level.as_deref().unwrap_or(default);
     let format = args.log_format;
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(format!("{OWN_TARGETS},{filter}")))
+        .with_env_filter(EnvFilter::new(format!("{DEFAULT_DIRECTIVES},{filter}")))
         .with_writer(Printable { to: writer, format })
         .log_internal_errors(false)
         .with_ansi(colours);

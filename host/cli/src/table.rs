@@ -22,20 +22,47 @@ pub(crate) fn columns<const N: usize>(titles: [&str; N], rows: impl IntoIterator
     table.trim_fmt()
 }
 
-/// The table of routes (spec M3).
-pub(crate) fn routes(records: &[RouteRecord]) -> String {
+/// The table of routes (spec M3). The module says where a route comes from; the two origins of a module's route differ
+/// only in whether the module or the server came first, so the table does not have them.
+/// There is a column of guards if a route has one.
+pub(crate) fn routes(records: &[RouteRecord], modules: &[ModuleInfo]) -> String {
+    let guards: Vec<_> = records
+        .iter()
+        .map(|record| guards(record, modules).join(", "))
+        .collect();
+    let has_guards = guards.iter().any(|guards| !guards.is_empty());
     columns(
-        ["METHOD", "PATH", "ORIGIN", "MODULE", "HANDLER"],
-        records.iter().map(|record| {
+        [
+            "METHOD",
+            "PATH",
+            "MODULE",
+            "HANDLER",
+            if has_guards { "GUARDS" } else { "" },
+        ],
+        records.iter().zip(guards).map(|(record, guards)| {
             [
                 record.method.clone(),
                 record.path.clone(),
-                record.origin.to_string(),
                 record.module.clone().unwrap_or_default(),
                 handler(record),
+                guards,
             ]
         }),
     )
+}
+
+/// The names of the guards of a route, in the order in which they run, as its module declares them.
+pub(crate) fn guards<'a>(record: &RouteRecord, modules: &'a [ModuleInfo]) -> Vec<&'a str> {
+    let module = modules
+        .iter()
+        .find(|module| Some(&module.name) == record.module.as_ref());
+    let controllers = module.iter().flat_map(|module| &module.controllers);
+    let controllers = controllers.filter(|controller| Some(&controller.name) == record.controller.as_ref());
+    let mut handlers = controllers.flat_map(|controller| &controller.handlers);
+    let handler = handlers.find(|handler| Some(&handler.name) == record.handler.as_ref());
+    let metadata = handler.iter().flat_map(|handler| &handler.metadata);
+    let guards = metadata.filter(|(key, _)| key == "guard");
+    guards.map(|(_, name)| name.as_str()).collect()
 }
 
 /// `Products.show`, and the adapters that cannot serve it.

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use toml::Spanned;
 
 use crate::error::{Error, ErrorKind as Kind, Result};
-use crate::file::{self, Config, Module, Source, Variable};
+use crate::file::{Config, DirectoryGrant, Module, Source, Variable};
 
 /// The treatment of a missing directory that a module may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(crate) fn resolve(module: &Module, source: &Source, missing: Missing) -> Res
         grants = grants.environment(entries.iter().map(entry).collect::<Result<Vec<_>>>()?);
     }
     if let Some(directories) = &grant.directories {
-        let directory = |directory: &file::Directory| {
+        let directory = |directory: &DirectoryGrant| {
             let stand_in = place.host(directory, missing)?;
             let host = stand_in
                 .as_ref()
@@ -104,7 +104,7 @@ impl Place<'_> {
     }
 
     /// Ensures that the directory exists. The result takes its place, if it is missing.
-    fn host(&self, directory: &file::Directory, missing: Missing) -> Result<Option<TempDir>> {
+    fn host(&self, directory: &DirectoryGrant, missing: Missing) -> Result<Option<TempDir>> {
         let path = directory.host.get_ref();
         let what = format!("the directory `{}`", path.display());
         let invalid = |problem| self.invalid(&what, &directory.host.span(), problem);

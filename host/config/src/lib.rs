@@ -129,15 +129,6 @@ mod grants;
 mod options;
 pub mod suggest;
 
-/// Fuzz targets.
-#[cfg(fuzzing)]
-pub mod fuzz {
-    /// `pointwork.toml`, and the same as the settings of a program.
-    pub fn configuration(input: &[u8]) {
-        crate::file::fuzz::configuration(input);
-    }
-}
-
 pub use self::channels::Channels;
 pub use self::error::{Error, ErrorKind, Result};
 pub use self::file::{Adapter, Admin, AdminAddress, Cache, Config, FILE_NAME, Listen, Module, Prefix};

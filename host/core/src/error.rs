@@ -114,3 +114,13 @@ pub fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &
 pub fn error_chain(error: &(dyn StdError + 'static)) -> String {
     causes(error).fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
 }
+
+/// One line for each item, at most 20, then the number of the items left out.
+pub(crate) fn lines(items: &[impl ToString]) -> String {
+    const SHOWN: usize = 20;
+    let mut lines: Vec<_> = items.iter().take(SHOWN).map(ToString::to_string).collect();
+    if items.len() > SHOWN {
+        lines.push(format!("and {} more", items.len() - SHOWN));
+    }
+    lines.join("\n")
+}

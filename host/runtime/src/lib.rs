@@ -52,6 +52,7 @@ pub mod fuzz {
     }
 }
 
+pub use app::binder::check_module_name;
 pub use app::builder::ModuleBuilder;
 pub use app::changes::{Change, ChangeKind, Diff, Refusal, ServerChanged, ServerRefused};
 pub use app::channel::{Channel, ListenerResult};
@@ -59,9 +60,9 @@ pub use app::info::{ChannelInfo, ControllerInfo, HandlerInfo, ListenerInfo};
 pub use app::module::ModuleInfo;
 pub use app::options::AppOptions;
 pub use app::status::{Draining, ModuleStatus, RestoreFailure};
-pub use app::{App, Settings};
+pub use app::{App, AppSettings};
 pub use component::compiler::work as compile_worker;
-pub use component::inspect::{Conformance, Form, Inspection, inspect};
+pub use component::inspect::{Form, Inspection, inspect};
 pub use digest::digest;
 use error::OrError;
 pub use error::{Error, ErrorKind};
@@ -69,7 +70,7 @@ pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
 pub use scheduling::fibers::{is_polled_again, off_fiber, on_fiber};
 pub use scheduling::status::{ModuleState, Usage};
-pub use store::{CacheDirectory, StateDirectory, Version};
+pub use store::{CacheDirectory, RecordedVersions, StateDirectory};
 pub use worker::Worker;
 
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};

@@ -20,12 +20,12 @@ limits! {
         memory: usize = bytes(64 MiB) as "memory";
         /// The memory that the host keeps for the module outside of its instances: request extensions, events that are
         /// called or wait, replies that their clients have not taken, declarations. The call that needs more ends: 500. A reply
-        /// that lacks room only because of others gets 503 with `Retry-After`, or breaks off if it is written in pieces; that is
+        /// that lacks room only because of others gets 503 with `Retry-After`, or breaks off if it is written in chunks; that is
         /// no crash of the module.
         ///
         /// Each version of the module has an account. Counted are keys and values of request extensions, until the request's
         /// state is dropped; names and payloads of emitted events, until their listener has ended, and of called ones, until
-        /// they have their result; replies and their pieces of 8 KiB or more, until the connection has sent them; and the
+        /// they have their result; replies and their chunks of 8 KiB or more, until the connection has sent them; and the
         /// declarations, for as long as the version is there. The number of connections and of calls bounds shorter replies.
         /// A component whose declarations need more is refused.
         ///
@@ -48,8 +48,8 @@ limits! {
         /// A module can always get 8 instances, or this many if it is less: see
         /// [`AppOptions::max_instances`](crate::AppOptions::max_instances).
         ///
-        /// Calls that wait for their client piece by piece, a route with the body mode `stream` or a reply that is written in
-        /// pieces, have slots: one fewer than the calls that the instances serve, and at least one. So slow clients leave an
+        /// Calls that wait for their client chunk by chunk, a route with the body mode `stream` or a reply that is written in
+        /// chunks, have slots: one fewer than the calls that the instances serve, and at least one. So slow clients leave an
         /// instance to other calls. One more waits for a slot as for an instance, and is refused alike; where calls share an
         /// instance, opening a reply does not wait.
         instances: usize = count(128) >= 1 as "instances";
@@ -83,7 +83,7 @@ limits! {
         ///
         /// If it is `None` or longer, the application's limit holds: [`RouterOptions::body_limit`](crate::RouterOptions).
         body: Option<u64> = bytes(none) as "body";
-        /// The longest request body that a handler takes piece by piece; 413 past it.
+        /// The longest request body that a handler takes chunk by chunk; 413 past it.
         ///
         /// If it is `None` or longer, the application's limit holds:
         /// [`RouterOptions::stream_body_limit`](crate::RouterOptions).

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::driver::Driver;
 use crate::io::Io;
-use crate::service::{InfallibleService, Server};
+use crate::serve::{InfallibleService, Server};
 use crate::state::ConnectionState;
 use crate::{http1, http2};
 

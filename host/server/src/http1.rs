@@ -1,22 +1,25 @@
 //! HTTP/1.0 and HTTP/1.1.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use futures_util::TryFutureExt as _;
 use http::header::CONNECTION;
 use http::{Request, Version};
 use hyper::body::Incoming;
+use hyper::rt::{Sleep, Timer};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use pointwork_core::ServerOptions;
 
 use crate::driver::Driver;
-use crate::head_timer::HeadTimer;
 use crate::io::Io;
-use crate::service::{InfallibleService, Server};
+use crate::serve::{InfallibleService, Server};
 use crate::state::ConnectionState;
 
 /// hyper takes no smaller one.
@@ -76,5 +79,39 @@ pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut 
                 io.reset();
             }
         }
+    }
+}
+
+/// hyper's timer for heads, at the cost of one small allocation each. hyper starts a sleep when it begins to wait for a head,
+/// and drops it when the head is complete. Both only set the deadline in the [`ConnectionState`], past which the connection is
+/// cut.
+struct HeadTimer(Arc<ConnectionState>);
+
+struct HeadSleep(Arc<ConnectionState>);
+
+impl Timer for HeadTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(Instant::now() + duration)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        self.0.deadlines.await_head_by(deadline);
+        Box::pin(HeadSleep(self.0.clone()))
+    }
+}
+
+impl Sleep for HeadSleep {}
+
+impl Future for HeadSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Drop for HeadSleep {
+    fn drop(&mut self) {
+        self.0.deadlines.await_nothing();
     }
 }

@@ -16,7 +16,7 @@ use pointwork_core::ServerOptions;
 
 use crate::driver::Driver;
 use crate::io::Io;
-use crate::service::{InfallibleService, Server};
+use crate::serve::{InfallibleService, Server};
 use crate::state::OpenStream;
 use crate::unread::{PacedReply, StreamExecutor};
 
@@ -38,7 +38,7 @@ pub(crate) async fn serve<S: InfallibleService>(server: Arc<Server<S>>, io: Io, 
     let write_timeout = server.options.write_timeout;
     let respond = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(state.peer);
-        let reading = state.unread.begin();
+        let deadline = state.unread.begin();
         // HTTP/1 has this limit in its parser.
         let fits = request.headers().len() <= server.options.max_headers;
         let (server, state) = (server.clone(), state.clone());
@@ -54,7 +54,7 @@ pub(crate) async fn serve<S: InfallibleService>(server: Arc<Server<S>>, io: Io, 
             let stream = OpenStream::new(state.clone());
             let (head, body) = server.service.call(request).await?.into_parts();
             // The body holds the stream until hyper drops it.
-            let body = PacedReply::new(body, &state.unread, reading, write_timeout, stream);
+            let body = PacedReply::new(body, &state.unread, deadline, write_timeout, stream);
             Ok(Response::from_parts(head, Either::Left(body)))
         }
     });

@@ -58,15 +58,12 @@
 mod body;
 mod connection;
 mod driver;
-mod head_timer;
 mod http1;
 mod http2;
 mod io;
 mod serve;
-mod service;
 mod state;
 mod unread;
 
 pub use body::{BoxError, request_body};
-pub use serve::serve;
-pub use service::InfallibleService;
+pub use serve::{InfallibleService, serve};

@@ -1,8 +1,8 @@
 //! The replies of HTTP/2 that a client leaves unread.
 //!
 //! A client that closes the window of a stream takes nothing of its reply, and its connection may be busy all the same:
-//! the write timeout of the socket never sees it. hyper shows no window either. But hyper asks for the next piece of a
-//! reply when the client has room for the one before. So each reply goes to hyper in pieces, and its task ends when a piece
+//! the write timeout of the socket never sees it. hyper shows no window either. But hyper asks for the next chunk of a
+//! reply when the client has room for the one before. So each reply goes to hyper in chunks, and its task ends when a chunk
 //! waits for longer than the write timeout: h2 then resets this stream alone.
 
 use std::future::{Future, poll_fn};
@@ -23,10 +23,10 @@ use tokio::time::sleep_until;
 
 use crate::state::OpenStream;
 
-/// The longest piece of a reply that hyper gets, in bytes. One piece may be in the buffers of h2, and one before them.
-const PIECE: usize = 16 * 1024;
+/// The longest chunk of a reply that hyper gets, in bytes. One chunk may be in the buffers of h2, and one before them.
+const CHUNK: usize = 16 * 1024;
 
-/// The shortest bytes of which the last byte is a piece of its own. The number of streams bounds shorter ones.
+/// The shortest bytes of which the last byte is a chunk of its own. The number of streams bounds shorter ones.
 const LONG: usize = 1024;
 
 /// The most bytes of one reply that count as unread. So one long reply that is not read holds up no other.
@@ -44,18 +44,15 @@ pub(crate) struct Unread {
     bytes: AtomicUsize,
     /// The heads of the requests that wait for [`taken`](Self::taken), in bytes.
     waiting: AtomicUsize,
-    /// Notified when the client has room for another piece.
+    /// Notified when the client has room for another chunk.
     taken: Notify,
-    /// The stream whose request hyper hands to the service: its task comes next.
-    begun: Mutex<Option<Arc<Reading>>>,
+    /// Of the stream whose request hyper hands to the service: its task comes next.
+    next_stream: Mutex<Option<Arc<ChunkDeadline>>>,
 }
 
-/// The client's reading of one reply.
+/// The end of the write timeout for the chunk of a reply that hyper has; `None` without a chunk.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
-    /// The end of the write timeout for the piece that hyper has; `None` without a piece.
-    late: Mutex<Option<Instant>>,
-}
+pub(crate) struct ChunkDeadline(Mutex<Option<Instant>>);
 
 /// Unread bytes of one reply. They count until it is dropped.
 #[derive(Debug)]
@@ -72,13 +69,13 @@ struct WaitingHead<'a> {
 
 impl Unread {
     /// Begins a stream. Its task is the next one that [`StreamExecutor`] gets.
-    pub(crate) fn begin(&self) -> Arc<Reading> {
-        let reading = Arc::<Reading>::default();
-        *self.begun.lock() = Some(reading.clone());
-        reading
+    pub(crate) fn begin(&self) -> Arc<ChunkDeadline> {
+        let deadline = Arc::<ChunkDeadline>::default();
+        *self.next_stream.lock() = Some(deadline.clone());
+        deadline
     }
 
-    /// Waits while the connection has too many unread bytes. Each piece that the client takes lets one request pass, so a
+    /// Waits while the connection has too many unread bytes. Each chunk that the client takes lets one request pass, so a
     /// client that reads a long reply is answered beside it. False if too many heads wait already; `head` is the length of
     /// this one.
     ///
@@ -142,71 +139,40 @@ impl Drop for UnreadBytes {
 }
 
 pin_project! {
-    /// The body of a reply, in pieces of which each is timed until hyper asks for the next one.
+    /// The body of a reply, in chunks of which each is timed until hyper asks for the next one.
     pub(crate) struct PacedReply<B> {
         #[pin]
         body: B,
-        pieces: Pieces,
+        // The rest of the bytes that the body gave last, and whether those were `LONG`.
+        rest: Bytes,
+        is_long: bool,
+        unread: UnreadBytes,
+        deadline: Arc<ChunkDeadline>,
+        write_timeout: Option<Duration>,
+        // The stream is open until hyper drops the body.
+        _stream: OpenStream,
     }
-}
-
-/// The bytes of a reply between its body and hyper.
-struct Pieces {
-    /// The rest of the bytes that the body gave last.
-    rest: Bytes,
-    /// Whether those were [`LONG`].
-    is_long: bool,
-    unread: UnreadBytes,
-    reading: Arc<Reading>,
-    write_timeout: Option<Duration>,
-    /// The stream is open until hyper drops the body.
-    _stream: OpenStream,
 }
 
 impl<B: HttpBody<Data = Bytes>> PacedReply<B> {
     pub(crate) fn new(
         body: B,
         unread: &Arc<Unread>,
-        reading: Arc<Reading>,
+        deadline: Arc<ChunkDeadline>,
         write_timeout: Option<Duration>,
         stream: OpenStream,
     ) -> Self {
         let mut unread = UnreadBytes::new(unread);
         unread.set(body.size_hint().lower());
-        let pieces = Pieces {
+        Self {
+            body,
             rest: Bytes::new(),
             is_long: false,
             unread,
-            reading,
+            deadline,
             write_timeout,
             _stream: stream,
-        };
-        Self { body, pieces }
-    }
-}
-
-impl Pieces {
-    /// hyper has room for the next piece; so many bytes are left of the reply.
-    fn taken(&mut self, left: u64) {
-        self.unread.set(left);
-        *self.reading.late.lock() = None;
-    }
-
-    /// The body gave bytes.
-    fn put(&mut self, data: Bytes) {
-        self.is_long = data.len() >= LONG;
-        self.rest = data;
-    }
-
-    /// The next piece of the rest. hyper asks for the next one when the client has room for the first byte of this one, so
-    /// the last byte comes alone: hyper has it until there is room for all bytes before.
-    fn hand(&mut self) -> Bytes {
-        *self.reading.late.lock() = self.write_timeout.map(|timeout| Instant::now() + timeout);
-        let mut length = self.rest.len().min(PIECE);
-        if self.is_long && length == self.rest.len() && length > 1 {
-            length -= 1;
         }
-        self.rest.split_to(length)
     }
 }
 
@@ -215,28 +181,35 @@ impl<B: HttpBody<Data = Bytes>> HttpBody for PacedReply<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let this = self.project();
-        let (mut body, pieces) = (this.body, this.pieces);
-        pieces.taken(body.size_hint().lower().saturating_add(pieces.rest.len() as u64));
-        if pieces.rest.is_empty() {
-            match ready!(body.as_mut().poll_frame(cx)?).map(Frame::into_data) {
-                Some(Ok(data)) => pieces.put(data),
+        let mut this = self.project();
+        let left = |body: &B, rest: &Bytes| body.size_hint().lower().saturating_add(rest.len() as u64);
+        // hyper has room for the next chunk.
+        this.unread.set(left(&this.body, this.rest));
+        *this.deadline.0.lock() = None;
+        if this.rest.is_empty() {
+            match ready!(this.body.as_mut().poll_frame(cx)?).map(Frame::into_data) {
+                Some(Ok(data)) => (*this.is_long, *this.rest) = (data.len() >= LONG, data),
                 Some(Err(other)) => return Poll::Ready(Some(Ok(other))),
                 None => return Poll::Ready(None),
             }
         }
-        let piece = pieces.hand();
-        let left = (pieces.rest.len() + piece.len()) as u64;
-        pieces.unread.set(body.size_hint().lower().saturating_add(left));
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        this.unread.set(left(&this.body, this.rest));
+        *this.deadline.0.lock() = this.write_timeout.map(|timeout| Instant::now() + timeout);
+        // hyper asks for the next chunk when the client has room for the first byte of this one, so the last byte comes
+        // alone: hyper has it until there is room for all bytes before.
+        let mut length = this.rest.len().min(CHUNK);
+        if *this.is_long && length == this.rest.len() && length > 1 {
+            length -= 1;
+        }
+        Poll::Ready(Some(Ok(Frame::data(this.rest.split_to(length)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.rest.is_empty() && self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (rest, body) = (self.pieces.rest.len() as u64, self.body.size_hint());
+        let (rest, body) = (self.rest.len() as u64, self.body.size_hint());
         let mut hint = SizeHint::new();
         hint.set_lower(body.lower().saturating_add(rest));
         if let Some(upper) = body.upper() {
@@ -246,24 +219,24 @@ impl<B: HttpBody<Data = Bytes>> HttpBody for PacedReply<B> {
     }
 }
 
-/// Spawns the tasks of the streams of one connection. A task ends early when the client leaves a piece of its reply untaken
+/// Spawns the tasks of the streams of one connection. A task ends early when the client leaves a chunk of its reply untaken
 /// past the write timeout: hyper drops the stream, and h2 resets it.
 #[derive(Clone)]
 pub(crate) struct StreamExecutor(pub(crate) Arc<Unread>);
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, task: F) {
-        let reading = self.0.begun.lock().take();
+        let deadline = self.0.next_stream.lock().take();
         tokio::spawn(async move {
-            let Some(reading) = reading else { return task.await };
+            let Some(deadline) = deadline else { return task.await };
             let mut timer = Timer::new(|deadline| Box::pin(sleep_until(deadline.into())));
             let mut task = pin!(task);
             poll_fn(|cx| {
                 if task.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(());
                 }
-                let late = *reading.late.lock();
-                ready!(timer.poll(cx, late));
+                let deadline = *deadline.0.lock();
+                ready!(timer.poll(cx, deadline));
                 tracing::debug!("a stream was reset: its client took none of its reply for too long");
                 Poll::Ready(())
             })

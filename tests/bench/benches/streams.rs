@@ -27,7 +27,7 @@ use tokio::net::TcpStream;
 /// The goal: the highest growth of the server's memory, in MiB.
 const GOAL: f64 = 16.0;
 
-const PIECE: usize = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
 
 fn main() -> Result<()> {
     // `cargo test --benches` only checks that the benchmark runs.
@@ -131,8 +131,8 @@ async fn exchange(server: &Server, version: Version, module: &str, what: &str, m
         "give" => (Method::GET, format!("give/{mib}"), 0),
         _ => (Method::POST, what.to_owned(), mib * 1024 * 1024),
     };
-    let pieces =
-        stream::iter((0..sent / PIECE).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[7; PIECE])))));
+    let chunks =
+        stream::iter((0..sent / CHUNK).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[7; CHUNK])))));
     let target = match version {
         Version::HTTP_2 => format!("http://{}/{module}/{path}", server.address),
         _ => format!("/{module}/{path}"),
@@ -140,7 +140,7 @@ async fn exchange(server: &Server, version: Version, module: &str, what: &str, m
     let mut request = Request::builder()
         .method(method)
         .uri(target)
-        .body(StreamBody::new(pieces))?;
+        .body(StreamBody::new(chunks))?;
     let io = TokioIo::new(TcpStream::connect(server.address).await?);
     let response = if version == Version::HTTP_2 {
         let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;

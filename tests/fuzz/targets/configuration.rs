@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| pointwork_config::fuzz::configuration(input));
+mod settings;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| settings::configuration(input));

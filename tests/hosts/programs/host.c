@@ -135,26 +135,26 @@ static void stepped(void *number, pw_error *error) {
     free(step);
 }
 
-/* Replies in pieces */
+/* Replies in chunks */
 
 /* The writer and the reply hold it. */
 typedef struct {
     pthread_mutex_t lock;
     int holders;
-    word *pieces;
+    word *chunks;
     size_t count, next;
     enum { OPEN, FINISHED, BROKEN } state;
     pw_next *wanted;
 } stream;
 
-static stream *new_stream(const word *pieces, size_t count) {
+static stream *new_stream(const word *chunks, size_t count) {
     stream *new = calloc(1, sizeof *new);
     pthread_mutex_init(&new->lock, NULL);
     new->holders = 2;
     new->count = count;
-    new->pieces = calloc(count + 1, sizeof *new->pieces);
+    new->chunks = calloc(count + 1, sizeof *new->chunks);
     for (size_t i = 0; i < count; i++)
-        new->pieces[i] = word_of(pieces[i].data, pieces[i].size);
+        new->chunks[i] = word_of(chunks[i].data, chunks[i].size);
     return new;
 }
 
@@ -164,31 +164,31 @@ static void let_go(void *stream_) {
     int left = --stream->holders;
     pthread_mutex_unlock(&stream->lock);
     if (left == 0) {
-        free_words(stream->pieces, stream->count);
+        free_words(stream->chunks, stream->count);
         pthread_mutex_destroy(&stream->lock);
         free(stream);
     }
 }
 
-static void end_piece(int state, pw_next *piece) {
+static void end_chunk(int state, pw_next *chunk) {
     if (state == FINISHED)
-        pw_piece_end(piece);
+        pw_chunk_end(chunk);
     else
-        pw_piece_break(piece, "the listener dropped its reply");
+        pw_chunk_break(chunk, "the listener dropped its reply");
 }
 
-static void write_piece(void *stream_, pw_next *piece) {
+static void write_chunk(void *stream_, pw_next *chunk) {
     stream *stream = stream_;
     pthread_mutex_lock(&stream->lock);
-    word *data = stream->next < stream->count ? &stream->pieces[stream->next++] : NULL;
+    word *data = stream->next < stream->count ? &stream->chunks[stream->next++] : NULL;
     int state = stream->state;
     if (!data && state == OPEN)
-        stream->wanted = piece;
+        stream->wanted = chunk;
     pthread_mutex_unlock(&stream->lock);
     if (data)
-        pw_piece_data(piece, bytes_of(*data));
+        pw_chunk_data(chunk, bytes_of(*data));
     else if (state != OPEN)
-        end_piece(state, piece);
+        end_chunk(state, chunk);
 }
 
 static void end_stream(stream *stream, int state) {
@@ -199,7 +199,7 @@ static void end_stream(stream *stream, int state) {
     stream->wanted = NULL;
     pthread_mutex_unlock(&stream->lock);
     if (wanted)
-        end_piece(state, wanted);
+        end_chunk(state, wanted);
 }
 
 /* Calls that wait for an answer of the tests */
@@ -315,7 +315,7 @@ static void answer_pending(word number, word *words, size_t count) {
             stream *broken = new_stream(words + 2, 1);
             end_stream(broken, BROKEN);
             let_go(broken);
-            error = pw_reply_set_source(reply, write_piece, broken, let_go, -1);
+            error = pw_reply_set_source(reply, write_chunk, broken, let_go, -1);
         }
         if (!error)
             error = pw_answer_reply(found->answer, reply);
@@ -433,7 +433,7 @@ static void open_stream(run *run, word *arguments, size_t count) {
     if (!error) {
         stream *new = new_stream(arguments + 1, count - 1);
         check(pw_reply_add_header(reply, "content-type", TEXT));
-        check(pw_reply_set_source(reply, write_piece, new, let_go, -1));
+        check(pw_reply_set_source(reply, write_chunk, new, let_go, -1));
         error = pw_request_send(run->request, reply);
         if (error)
             let_go(new);
@@ -559,7 +559,7 @@ static void on_request(void *user, pw_request *request, pw_answer *answer) {
         append(&target, query.data, query.size);
     }
     check(pw_request_body(request, &body));
-    while (pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_DATA)
+    while (pw_body_next(body, 0, &data, NULL, NULL) == PW_CHUNK_DATA)
         append(&whole, data.data, data.size);
     pw_body_free(body);
     while (pw_request_header_at(request, count, &header))

@@ -171,11 +171,11 @@ class Run:
         failure = Failure(int(status), self.text.decode())
         self.tried(lambda: self.took().reply(failure), "sent")
 
-    def stream(self, status: bytes, *pieces: bytes) -> None:
+    def stream(self, status: bytes, *chunks: bytes) -> None:
         finished: Future[None] = Future()
 
         def body() -> Iterator[bytes]:
-            yield from pieces
+            yield from chunks
             finished.result()
 
         request = self.took()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pointwork_core::limits::{Amount, Limits as Table};
-use pointwork_suite::subject::{Limits, Settings};
+use pointwork_suite::subject::{Limits, ModuleSettings};
 use serde_json::{Map, Value, json};
 
 /// The settings of an application. Compiled components are kept in `cache`.
@@ -49,8 +49,8 @@ pub(crate) fn of_app(limits: &Limits, cache: &Path) -> Value {
 }
 
 /// The settings of a module.
-pub(crate) fn of_module(settings: &Settings) -> Value {
-    let Settings { options, grant } = settings;
+pub(crate) fn of_module(settings: &ModuleSettings) -> Value {
+    let ModuleSettings { options, grant } = settings;
     let mut told = changed(options);
     if let Some(limits) = &options.limits {
         told.extend(changed(limits));

@@ -173,7 +173,7 @@ fn refused(told: HostError) -> Refusal {
     Refusal::told(told.text)
 }
 
-fn json_of(options: &pointwork_suite::subject::Settings) -> Vec<u8> {
+fn json_of(options: &pointwork_suite::subject::ModuleSettings) -> Vec<u8> {
     settings::of_module(options).to_string().into_bytes()
 }
 

@@ -99,7 +99,8 @@ fn tests_do_not_count() {
         ("lib.rs", "mod a; mod b;"),
         (
             "a.rs",
-            "#[cfg(test)] mod tests; #[cfg(test)] use crate::b::Thing; #[cfg(test)] mod inner { use crate::b::Thing; }",
+            "#[cfg(test)] mod tests; #[cfg(test)] use crate::b::Thing; #[cfg(test)] mod inner { use crate::b::Thing; } \
+             #[cfg(any(test, fuzzing))] #[path = \"../../fuzz.rs\"] mod fuzz;",
         ),
         ("a/tests.rs", "use crate::b::Thing;"),
         ("b.rs", "pub(crate) struct Thing;"),

@@ -17,7 +17,7 @@ use pointwork_wire_tests::Adapter;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::subject::{AppSpec, Control, Limits, Refusal, Settings, Step};
+use crate::subject::{AppSpec, Control, Limits, ModuleSettings, Refusal, Step};
 
 /// Wraps the transport of an adapter.
 pub type Wrap = fn(Arc<dyn Transport>) -> Arc<dyn Transport>;
@@ -154,8 +154,8 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
 }
 
 /// The options with their grants.
-fn module_options(name: &str, settings: Settings) -> Result<ModuleOptions, Refusal> {
-    let Settings { options, grant } = settings;
+fn module_options(name: &str, settings: ModuleSettings) -> Result<ModuleOptions, Refusal> {
+    let ModuleSettings { options, grant } = settings;
     if grant.is_null() {
         return Ok(options);
     }
@@ -271,16 +271,16 @@ impl Transport for Shared<dyn Transport> {
         self.0.attach(reporter, prefix)
     }
 
-    fn reaches(&self, pattern: &Pattern) -> bool {
-        self.0.reaches(pattern)
+    fn covers_path(&self, pattern: &Pattern) -> bool {
+        self.0.covers_path(pattern)
     }
 
     fn close(&self) {
         self.0.close();
     }
 
-    fn serves(&self, method: &MethodFilter) -> bool {
-        self.0.serves(method)
+    fn supports_method(&self, method: &MethodFilter) -> bool {
+        self.0.supports_method(method)
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {

@@ -111,11 +111,11 @@ pub enum Step {
     /// Loads a module under a name.
     Load(String, Arc<[u8]>),
     /// Loads a module under a name, with its own limits and grants.
-    LoadWith(String, Arc<[u8]>, Settings),
+    LoadWith(String, Arc<[u8]>, ModuleSettings),
     /// Swaps the component of a module.
     Swap(String, Arc<[u8]>),
     /// Swaps the component of a module, with its own limits and grants.
-    SwapWith(String, Arc<[u8]>, Settings),
+    SwapWith(String, Arc<[u8]>, ModuleSettings),
     /// Rolls a module back to the version before the last swap.
     RollBack(String),
     /// Removes a module.
@@ -151,14 +151,14 @@ impl fmt::Debug for Step {
 
 /// The options of a module.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct ModuleSettings {
     /// All but the grants.
     pub options: ModuleOptions,
     /// The grants, with the keys of `[module.grant]` in `pointwork.toml`.
     pub grant: Value,
 }
 
-impl Settings {
+impl ModuleSettings {
     /// The usual options, and these grants.
     pub fn granting(grant: Value) -> Self {
         let options = ModuleOptions::new();
@@ -166,7 +166,7 @@ impl Settings {
     }
 }
 
-impl From<ModuleOptions> for Settings {
+impl From<ModuleOptions> for ModuleSettings {
     fn from(options: ModuleOptions) -> Self {
         let grant = Value::Null;
         Self { options, grant }
@@ -182,7 +182,7 @@ pub struct Limits {
     pub body: Option<u64>,
     /// The memory for all request bodies together, in bytes.
     pub body_memory: Option<u64>,
-    /// The longest request body that a handler takes piece by piece, in bytes.
+    /// The longest request body that a handler takes chunk by chunk, in bytes.
     pub stream_body: Option<u64>,
     /// The largest memory of an instance, in bytes.
     pub memory: Option<usize>,
@@ -230,7 +230,7 @@ impl AppSpec {
 
     /// See [`Step::LoadWith`].
     #[must_use]
-    pub fn load_with(self, name: &str, component: impl Into<Arc<[u8]>>, options: impl Into<Settings>) -> Self {
+    pub fn load_with(self, name: &str, component: impl Into<Arc<[u8]>>, options: impl Into<ModuleSettings>) -> Self {
         self.step(Step::LoadWith(name.to_owned(), component.into(), options.into()))
     }
 

@@ -72,8 +72,8 @@ impl Transport for Rewriting {
         self.sound.close();
     }
 
-    fn serves(&self, method: &MethodFilter) -> bool {
-        self.sound.serves(method)
+    fn supports_method(&self, method: &MethodFilter) -> bool {
+        self.sound.supports_method(method)
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {

@@ -41,15 +41,12 @@ pub(crate) trait Function: Sized {
 
     /// The impls for the block's type.
     fn expand(block: &Block, arguments: &BlockArguments, functions: &[Self]) -> TokenStream;
-
-    /// Impls without a function, beside an error: the type is still a controller or channel, so that `module!` reports no
-    /// second error.
-    fn stub(ty: &Type, generics: &Generics) -> TokenStream;
 }
 
 /// The parts of a block besides its functions that the generated code needs.
 pub(crate) struct Block {
     pub(crate) ty: Type,
+    pub(crate) generics: Generics,
     pub(crate) metadata: Metadata,
     /// Its path in the source, as an expression of type `&'static str`.
     pub(crate) place: TokenStream,
@@ -109,6 +106,7 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
     let expanded = if errors.is_empty() {
         let read = Block {
             ty: (*block.self_ty).clone(),
+            generics: block.generics.clone(),
             metadata: Metadata::read(&block.attrs),
             place: place(kind, &block.self_ty),
             events_used: events_used(&block),
@@ -117,7 +115,7 @@ pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> 
         let expanded = F::expand(&read, &arguments, &functions);
         quote!(#declared #expanded)
     } else {
-        let (errors, stub) = (errors.into_tokens(), F::stub(&block.self_ty, &block.generics));
+        let (errors, stub) = (errors.into_tokens(), stub::<F>(&block.self_ty, &block.generics));
         quote!(#errors #stub)
     };
     quote!(#block #expanded)
@@ -148,7 +146,20 @@ fn not_a_block<F: Function>(mut item: Item) -> TokenStream {
 
 fn stub_of<F: Function>(name: &Ident, generics: &Generics) -> TokenStream {
     let (_, arguments, _) = generics.split_for_impl();
-    F::stub(&parse_quote!(#name #arguments), generics)
+    stub::<F>(&parse_quote!(#name #arguments), generics)
+}
+
+/// Impls without a function, beside an error: the type is still a controller or channel, so that `module!` reports no
+/// second error.
+fn stub<F: Function>(ty: &Type, generics: &Generics) -> TokenStream {
+    let block = Block {
+        ty: ty.clone(),
+        generics: generics.clone(),
+        metadata: Metadata::read(&[]),
+        place: quote!(""),
+        events_used: quote!(&[]),
+    };
+    F::expand(&block, &BlockArguments::default(), &[])
 }
 
 /// Keeps the function's name in the binary, for the backtrace of a crash and the warnings of `pointwork build`: it would be

@@ -153,6 +153,31 @@ pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, nam
     quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
 }
 
+/// Reads an argument of a handler or guard of form `form` in an asynchronous module.
+pub(crate) fn ready_async(
+    ty: &Type,
+    name: &str,
+    form: &TokenStream,
+    names: &Names,
+    context: &TokenStream,
+) -> TokenStream {
+    let trait_ = &names.argument;
+    quote_spanned! {ty.span()=> {
+        #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
+        use ::pointwork_guest::__private::NotAsync as _;
+        let form = ::pointwork_guest::__private::FormOf::<#ty>::FORM;
+        <#ty as #trait_<#form, _>>::ready_async(form, #context, #name).await
+    }}
+}
+
+/// Whether an argument of a function without `async` has the synchronous form only, as a constant expression, where
+/// `NotAsync` is imported.
+pub(crate) fn is_blocking(ty: &TokenStream, form: &TokenStream, names: &Names) -> TokenStream {
+    let trait_ = &names.argument;
+    let has_form = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::HAS_FORM);
+    quote!((#has_form && ::pointwork_guest::__private::FormOf::<#ty>::IS_BLOCKING))
+}
+
 /// The name of the first function that takes an argument of one of these kinds, as a constant expression.
 pub(crate) fn first_with<'a>(
     block: &Type,

@@ -3,18 +3,25 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Generics, LitStr, Type};
+use syn::{LitStr, Type};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, form, is_kind, number, type_name, without_self};
+use crate::expand::{
+    Names, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
+};
 use crate::handler::Handler;
 use crate::mapping::Mapping;
 use crate::signature::Signature;
 
 pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Handler]) -> TokenStream {
     let Block {
-        ty, metadata, place, ..
+        ty,
+        generics,
+        metadata,
+        place,
+        ..
     } = block;
+    let (parameters, _, bounds) = generics.split_for_impl();
     let name = type_name(ty);
     let prefix = prefix.map_or_else(|| "/".to_owned(), LitStr::value);
     let count = number(handlers.len());
@@ -46,14 +53,14 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
     let blocking = if is_async {
         quote!(::core::option::Option::None)
     } else {
-        blocking(ty, handlers)
+        blocking(ty, handlers, &form, &names)
     };
     let takes_context = takes_context(ty, handlers, &form, &names);
     let (guards, events_used) = all_needed(block, handlers, &form, &names);
     let checks = handlers.iter().map(|handler| checks(ty, handler, &form, &names));
     quote! {
         #[automatically_derived]
-        impl ::pointwork_guest::Controller for #ty {
+        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
             const NAME: &'static str = #name;
             const PREFIX: &'static str = #prefix;
             const HANDLERS: u32 = #count;
@@ -125,7 +132,7 @@ fn all_needed(block: &Block, handlers: &[Handler], form: &TokenStream, names: &N
 }
 
 /// The first handler with an argument of the synchronous form only, and the type of the argument.
-fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
+fn blocking(ty: &Type, handlers: &[Handler], form: &TokenStream, names: &Names) -> TokenStream {
     let arguments = handlers.iter().flat_map(|handler| {
         handler
             .signature
@@ -140,16 +147,15 @@ fn blocking(ty: &Type, handlers: &[Handler]) -> TokenStream {
             argument.ty.to_token_stream().to_string().replace(' ', ""),
         );
         let argument = without_self(argument.ty.to_token_stream(), ty);
-        let blocks =
-            quote_spanned!(argument.span()=> ::pointwork_guest::__private::EitherArgument::<#argument, _>::BLOCKS);
+        let blocks = is_blocking(&argument, form, names);
         quote!(if #blocks { ::core::option::Option::Some((#name, #shown)) } else { #rest })
     });
     if first.to_string() == none.to_string() {
         return none;
     }
     quote! {{
-        #[allow(unused_imports, reason = "most arguments have both forms")]
-        use ::pointwork_guest::__private::BlockingArgument as _;
+        #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
+        use ::pointwork_guest::__private::NotAsync as _;
         #first
     }}
 }
@@ -179,41 +185,6 @@ fn is_context_taken(ty: &Type, handler: &Handler, form: &TokenStream, names: &Na
         .map(|argument| is_kind(ty, argument, form, names, "Context"))
         .collect();
     (!values.is_empty()).then(|| quote!((#(#values)||*)))
-}
-
-/// A controller without handlers.
-pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-    let (parameters, _, bounds) = generics.split_for_impl();
-    quote! {
-        #[automatically_derived]
-        impl #parameters ::pointwork_guest::Controller for #ty #bounds {
-            const NAME: &'static str = "";
-            const PREFIX: &'static str = "/";
-            const HANDLERS: u32 = 0;
-            const ROUTES: &'static [::pointwork_guest::Route] = &[];
-            const METADATA: ::pointwork_guest::Metadata = &[];
-            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
-            const PLACE: &'static str = "";
-            const BLOCKING: ::core::option::Option<(&'static str, &'static str)> = ::core::option::Option::None;
-            const TAKES_CONTEXT: ::core::option::Option<&'static str> = ::core::option::Option::None;
-            const GUARDS: &'static [::pointwork_guest::__private::Needed] = &[];
-            type Form = ::pointwork_guest::form::Blocking;
-
-            fn handle(
-                _: u32,
-                _: ::pointwork_guest::Context,
-            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::Context>) {
-                ::pointwork_guest::__private::unknown_handler()
-            }
-
-            async fn handle_async(
-                _: u32,
-                _: ::pointwork_guest::AsyncContext,
-            ) -> (::pointwork_guest::Outcome, ::core::option::Option<::pointwork_guest::AsyncContext>) {
-                ::pointwork_guest::__private::unknown_handler()
-            }
-        }
-    }
 }
 
 fn routes(index: u32, handler: &Handler, needed: &[TokenStream]) -> Vec<TokenStream> {
@@ -269,23 +240,23 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
     let call = call(&handler.signature, form, names, |argument| {
         let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
         match read {
-            Read::Blocking => quote_spanned!(ty.span()=> #private::ready_now::<#ty, _>(&context, #name)),
+            Read::Blocking => quote_spanned! {ty.span()=>
+                #private::now(<#ty as #trait_<#form, _>>::ready(&context, #name))
+            },
             Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await),
-            Read::Either => quote_spanned! {ty.span()=> {
-                #[allow(unused_imports, reason = "most arguments have both forms")]
-                use #private::BlockingArgument as _;
-                #private::EitherArgument::<#ty, _>::ready(&context, #name).await
-            }},
+            Read::Either => ready_async(ty, name, form, names, &quote!(&context)),
         }
     });
     // The SDK writes a streamed reply with the context, unless the handler took it.
+    let (outcome_now, outcome) = if handler.signature.returns_result {
+        (quote!(#private::result_now), quote!(#private::result))
+    } else {
+        let trait_ = quote!(::pointwork_guest::IntoOutcome);
+        (quote!(#trait_::outcome_now), quote!(#trait_::outcome))
+    };
     let outcome = match read {
-        Read::Blocking => quote_spanned! {handler.signature.output=>
-            ::pointwork_guest::IntoOutcome::outcome_now(value, source.as_deref())
-        },
-        Read::Async | Read::Either => quote_spanned! {handler.signature.output=>
-            ::pointwork_guest::IntoOutcome::outcome(value, source.as_deref()).await
-        },
+        Read::Blocking => quote_spanned!(handler.signature.output=> #outcome_now(value, source.as_deref())),
+        Read::Async | Read::Either => quote_spanned!(handler.signature.output=> #outcome(value, source.as_deref()).await),
     };
     let check = is_context_taken(ty, handler, form, names)
         .map(|taken| quote_spanned!(handler.signature.output=> #private::check_context::<_, { #taken }>(&value);));

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Generics, LitStr, Type, TypePath};
+use syn::{LitStr, Type, TypePath};
 
 use crate::block::Block;
 use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, number, without_self};
@@ -13,10 +13,12 @@ use crate::signature::Signature;
 pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> TokenStream {
     let Block {
         ty,
+        generics,
         metadata,
         place,
         events_used,
     } = block;
+    let (parameters, _, bounds) = generics.split_for_impl();
     let count = number(listeners.len());
     let events = listeners
         .iter()
@@ -30,13 +32,15 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
         last: None,
         fail: quote!(return ::core::result::Result::Err(error)),
     };
-    let unknown = unknown();
+    let unknown = quote!(::core::result::Result::Err(
+        ::pointwork_guest::__private::unknown_listener()
+    ));
     let dispatch = dispatch(
         &quote!(listener),
         listeners.iter().map(|listener| body(listener, name, &form, &names)),
         &unknown,
     );
-    let result = delivered();
+    let result = quote!(::core::result::Result<::pointwork_guest::Payload, ::pointwork_guest::Failure>);
     let signatures = listeners.iter().map(|listener| &listener.signature);
     let (deliver, deliver_async, blocking) = if is_async {
         (unknown, dispatch, quote!(::core::option::Option::None))
@@ -54,7 +58,7 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
     let event_checks = event_checks(ty, name, listeners);
     quote! {
         #[automatically_derived]
-        impl ::pointwork_guest::Channel for #ty {
+        impl #parameters ::pointwork_guest::Channel for #ty #bounds {
             const NAME: &'static str = #name;
             const LISTENERS: u32 = #count;
             const EVENTS: &'static [::pointwork_guest::Listener] = &[#(#events),*];
@@ -84,47 +88,6 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
 
         #(#checks)*
         #event_checks
-    }
-}
-
-fn delivered() -> TokenStream {
-    quote!(::core::result::Result<::pointwork_guest::Payload, ::pointwork_guest::Failure>)
-}
-
-fn unknown() -> TokenStream {
-    quote!(::core::result::Result::Err(
-        ::pointwork_guest::__private::unknown_listener()
-    ))
-}
-
-/// A channel without listeners.
-pub(crate) fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-    let (parameters, _, bounds) = generics.split_for_impl();
-    let (result, unknown) = (delivered(), unknown());
-    quote! {
-        #[automatically_derived]
-        impl #parameters ::pointwork_guest::Channel for #ty #bounds {
-            const NAME: &'static str = "";
-            const LISTENERS: u32 = 0;
-            const EVENTS: &'static [::pointwork_guest::Listener] = &[];
-            const METADATA: ::pointwork_guest::Metadata = &[];
-            const EVENTS_USED: &'static [::core::option::Option<&'static str>] = &[];
-            const PLACE: &'static str = "";
-            const BLOCKING: ::core::option::Option<&'static str> = ::core::option::Option::None;
-            type Form = ::pointwork_guest::form::Blocking;
-
-            fn deliver(_: u32, _: ::pointwork_guest::Delivery, _: ::pointwork_guest::Payload) -> #result {
-                #unknown
-            }
-
-            async fn deliver_async(
-                _: u32,
-                _: ::pointwork_guest::AsyncDelivery,
-                _: ::pointwork_guest::Payload,
-            ) -> #result {
-                #unknown
-            }
-        }
     }
 }
 

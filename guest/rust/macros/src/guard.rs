@@ -8,7 +8,7 @@ use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
-use crate::expand::{Names, call, is_kind, replaced, type_name, without_self};
+use crate::expand::{Names, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
 use crate::signature::{Signature, Terms};
 
 /// A guard or an after-hook.
@@ -330,13 +330,11 @@ impl Read {
                 Reads::Blocking if is_polled => {
                     quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await)
                 }
-                Reads::Blocking => quote_spanned!(ty.span()=> #private::ready_now::<#ty, _>(context, #name)),
+                Reads::Blocking => quote_spanned! {ty.span()=>
+                    #private::now(<#ty as #trait_<#form, _>>::ready(context, #name))
+                },
                 Reads::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await),
-                Reads::Either => quote_spanned! {ty.span()=> {
-                    #[allow(unused_imports, reason = "most arguments have both forms")]
-                    use #private::BlockingArgument as _;
-                    #private::EitherArgument::<#ty, _>::ready(context, #name).await
-                }},
+                Reads::Either => ready_async(ty, name, form, &names, &quote!(context)),
             }
         });
         let result = match kind {
@@ -372,11 +370,11 @@ impl Read {
         let needed = arguments
             .iter()
             .map(|argument| quote_spanned!(argument.span()=> <#argument as #trait_<#form, _>>::GUARD));
-        let is_blocking = !is_async && self.signature.form_parameter.is_none();
+        let is_plain = !is_async && self.signature.form_parameter.is_none();
         let blocking = arguments
             .iter()
-            .filter(|_| is_blocking)
-            .map(|argument| quote_spanned!(argument.span()=> EitherArgument::<#argument, _>::BLOCKS));
+            .filter(|_| is_plain)
+            .map(|argument| is_blocking(argument, form, &names));
         let declared = declared(
             kind.attribute(),
             &type_name(ty),
@@ -385,10 +383,8 @@ impl Read {
             &quote!(&EVENTS),
         );
         quote! {{
-            #[allow(unused_imports, reason = "most arguments have both forms")]
-            use ::pointwork_guest::__private::{
-                BlockingArgument as _, EitherArgument, Needed, events, events_length, first_unfit,
-            };
+            #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
+            use ::pointwork_guest::__private::{Needed, NotAsync as _, events, events_length, first_unfit};
 
             const NEEDED: &[Needed] = &[#(#needed),*];
             const OWN: &[::core::option::Option<&'static str>] = #own;

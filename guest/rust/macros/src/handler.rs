@@ -4,7 +4,7 @@ use pointwork_patterns::Pattern;
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Generics, Ident, LitStr, Meta, Token, Type, bracketed};
+use syn::{Attribute, Ident, LitStr, Meta, Token, Type, bracketed};
 
 use crate::block::{self, Block, BlockArguments, Function};
 use crate::duplicates;
@@ -122,14 +122,34 @@ impl Function for Handler {
 
     fn check(handlers: &[Self], errors: &mut Errors) {
         duplicates::check(handlers, errors);
+        check_contexts(handlers, errors);
     }
 
     fn expand(block: &Block, arguments: &BlockArguments, handlers: &[Self]) -> TokenStream {
         expand_handler::controller(block, arguments.text.as_ref(), handlers)
     }
+}
 
-    fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-        expand_handler::stub(ty, generics)
+/// An error for each `Context`, by its name, in a block of the asynchronous form.
+fn check_contexts(handlers: &[Handler], errors: &mut Errors) {
+    let waits = |handler: &&Handler| handler.signature.is_async || handler.signature.takes_async;
+    let Some(first) = handlers.iter().find(waits) else {
+        return;
+    };
+    for handler in handlers {
+        for argument in &handler.signature.arguments {
+            let Type::Path(path) = &argument.ty else { continue };
+            let last = path.path.segments.last();
+            if last.is_some_and(|last| last.ident == "Context" && last.arguments.is_empty()) {
+                let message = format!(
+                    "handler `{}` takes `Context`, whose functions block, in a controller of the asynchronous form: handler \
+                     `{}` is `async` or takes `AsyncContext`; take `AsyncContext`, and await its calls",
+                    handler.signature.name(),
+                    first.signature.name()
+                );
+                errors.at(&argument.ty, message);
+            }
+        }
     }
 }
 

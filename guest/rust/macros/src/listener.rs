@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::ParseStream;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Generics, LitStr, Meta, Type, TypePath};
+use syn::{Attribute, LitStr, Meta, TypePath};
 
 use crate::block::{Block, BlockArguments, Function};
 use crate::errors::{self, Errors};
@@ -73,14 +73,8 @@ impl Function for Listener {
     fn check(_: &[Self], _: &mut Errors) {}
 
     fn expand(block: &Block, arguments: &BlockArguments, listeners: &[Self]) -> TokenStream {
-        match &arguments.text {
-            Some(channel) => expand_listener::channel(block, channel, listeners),
-            None => TokenStream::new(),
-        }
-    }
-
-    fn stub(ty: &Type, generics: &Generics) -> TokenStream {
-        expand_listener::stub(ty, generics)
+        let unnamed = LitStr::new("", Span::call_site());
+        expand_listener::channel(block, arguments.text.as_ref().unwrap_or(&unnamed), listeners)
     }
 }
 

@@ -7,7 +7,8 @@ use crate::extract::FromContext as _;
 use crate::failure::{Failure, IntoFailure};
 use crate::form::{Blocking, Form};
 use crate::guard::{DeclaredGuard, Guard, Guarded};
-use crate::reply::Outcome;
+use crate::request::Request;
+use crate::reply::{IntoOutcome, Outcome};
 use crate::waiting;
 
 /// The return type of a guard.
@@ -50,8 +51,23 @@ pub fn outcome_now(future: impl Future<Output = Outcome>) -> Outcome {
     waiting::now(async { Ok(future.await) }).unwrap_or_else(Outcome::Thrown)
 }
 
+/// The outcome of a handler whose return type is written as `Result`: an error that does not convert is named.
+#[track_caller]
+pub fn result_now<T: IntoOutcome, E: IntoFailure>(result: Result<T, E>, request: Option<&Request>) -> Outcome {
+    result.outcome_now(request)
+}
+
+/// The same in the asynchronous form of a module.
+#[track_caller]
+pub fn result<T: IntoOutcome, E: IntoFailure>(
+    result: Result<T, E>,
+    request: Option<&Request>,
+) -> impl Future<Output = Outcome> {
+    result.outcome(request)
+}
+
 /// The outcome with the body that a module gives its errors. Status and headers are those of the error.
-pub fn shaped<R: crate::IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> R) -> Outcome {
+pub fn shaped<R: IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> R) -> Outcome {
     let Outcome::Thrown(failure) = outcome else {
         return outcome;
     };

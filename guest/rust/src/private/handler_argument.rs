@@ -11,9 +11,8 @@ use super::ArgumentKind;
 use crate::context::Context;
 use crate::extract::{FromBody, FromContext, FromRequest, RequestBody};
 use crate::failure::Failure;
-use crate::form::{Async, Blocking, Form};
+use crate::form::{Async, Form};
 use crate::guard::DeclaredGuard;
-use crate::waiting::now;
 
 #[derive(Debug)]
 pub enum ByRequest {}
@@ -36,10 +35,21 @@ pub trait HandlerArgument<F: Form, Marker>: Sized {
     const KIND: ArgumentKind;
     /// The guard whose value it is.
     const GUARD: Option<&'static DeclaredGuard> = None;
+    /// Whether it may be an argument of one form only.
+    const HAS_FORM: bool = false;
     type Ready;
 
     /// The first step.
     fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self::Ready, Failure>>;
+
+    /// The first step in an asynchronous module, for a function without `async`.
+    fn ready_async<A: AsyncArgument<Self, Self::Ready>>(
+        _: A,
+        context: &Context<Async>,
+        argument: &'static str,
+    ) -> impl Future<Output = Result<Self::Ready, Failure>> {
+        A::ready(context, argument, move || Self::ready(context.of_form(), argument))
+    }
 
     /// The second step of an argument by value. `context` is `Some` until an argument takes it.
     fn finish(ready: Self::Ready, context: &mut Option<Context<F>>) -> Self;
@@ -83,11 +93,17 @@ impl<F: Form, T: FromBody> HandlerArgument<F, ByBody> for T {
         let body = T::Body::read(context).await?;
         T::from_body(body, context, argument)
     }
+
+    async fn ready_async<A>(_: A, context: &Context<Async>, argument: &'static str) -> Result<T, Failure> {
+        let body = T::Body::read(context).await?;
+        T::from_body(body, context, argument)
+    }
 }
 
 impl<F: Form, T: FromContext<F>> HandlerArgument<F, ByCall> for T {
     const KIND: ArgumentKind = ArgumentKind::Request;
     const GUARD: Option<&'static DeclaredGuard> = T::GUARD;
+    const HAS_FORM: bool = true;
     is_complete!();
 
     fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<T, Failure>> {
@@ -97,6 +113,7 @@ impl<F: Form, T: FromContext<F>> HandlerArgument<F, ByCall> for T {
 
 impl<F: Form> HandlerArgument<F, ByContext> for Context<F> {
     const KIND: ArgumentKind = ArgumentKind::Context;
+    const HAS_FORM: bool = true;
     type Ready = ();
 
     fn ready(_context: &Self, _argument: &'static str) -> impl Future<Output = Result<(), Failure>> {
@@ -122,35 +139,59 @@ fn taken() -> ! {
     unreachable!("the macro checks that a handler takes the context once")
 }
 
-/// Reads an argument in the synchronous form.
-pub fn ready_now<T: HandlerArgument<Blocking, M>, M>(
-    context: &Context,
-    argument: &'static str,
-) -> Result<T::Ready, Failure> {
-    now(T::ready(context, argument))
+/// How an asynchronous module reads the argument `T` of a function without `async`.
+pub trait AsyncArgument<T, R> {
+    fn ready<O: Future<Output = Result<R, Failure>>>(
+        context: &Context<Async>,
+        argument: &'static str,
+        otherwise: impl FnOnce() -> O,
+    ) -> impl Future<Output = Result<R, Failure>>;
 }
 
-/// An argument of a function without `async`, as an asynchronous module reads it.
-///
-/// The inherent items exist for arguments of the asynchronous form, and have priority over those of [`BlockingArgument`].
+/// In the asynchronous form, which it has.
 #[derive(Debug)]
-pub struct EitherArgument<T, M>(PhantomData<(T, M)>);
+pub struct InAsync;
 
-impl<T: HandlerArgument<Async, M>, M> EitherArgument<T, M> {
-    pub const BLOCKS: bool = false;
-
-    pub fn ready(context: &Context<Async>, argument: &'static str) -> impl Future<Output = Result<T::Ready, Failure>> {
-        T::ready(context, argument)
+impl<T: FromContext<Async>> AsyncArgument<T, T> for InAsync {
+    fn ready<O: Future<Output = Result<T, Failure>>>(
+        context: &Context<Async>,
+        argument: &'static str,
+        _otherwise: impl FnOnce() -> O,
+    ) -> impl Future<Output = Result<T, Failure>> {
+        T::from_context(context, argument)
     }
 }
 
-/// An argument that only the synchronous form has. Unit tests run it; an asynchronous module that has it does not compile.
-pub trait BlockingArgument<T: HandlerArgument<Blocking, M>, M> {
-    const BLOCKS: bool = true;
+/// In the synchronous form. One that waits there is run by unit tests; an asynchronous module that has it does not compile.
+#[derive(Debug)]
+pub struct InBlocking;
 
-    fn ready(context: &Context<Async>, argument: &'static str) -> impl Future<Output = Result<T::Ready, Failure>> {
-        std::future::ready(ready_now::<T, M>(context.of_form(), argument))
+impl<T, R> AsyncArgument<T, R> for InBlocking {
+    fn ready<O: Future<Output = Result<R, Failure>>>(
+        _context: &Context<Async>,
+        _argument: &'static str,
+        otherwise: impl FnOnce() -> O,
+    ) -> impl Future<Output = Result<R, Failure>> {
+        otherwise()
     }
 }
 
-impl<T: HandlerArgument<Blocking, M>, M> BlockingArgument<T, M> for EitherArgument<T, M> {}
+/// The form of an argument of a function without `async`, in an asynchronous module.
+///
+/// The inherent constants exist for types that are made with an asynchronous context, and have priority over those of
+/// [`NotAsync`].
+#[derive(Debug)]
+pub struct FormOf<T>(PhantomData<T>);
+
+impl<T: FromContext<Async>> FormOf<T> {
+    pub const FORM: InAsync = InAsync;
+    pub const IS_BLOCKING: bool = false;
+}
+
+/// The constants of any other type.
+pub trait NotAsync {
+    const FORM: InBlocking = InBlocking;
+    const IS_BLOCKING: bool = true;
+}
+
+impl<T> NotAsync for FormOf<T> {}

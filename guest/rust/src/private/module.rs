@@ -4,6 +4,7 @@
 //! continue those of the ones before it.
 
 use super::guards::{Needed, first_unfit};
+use super::text::same;
 use crate::channel::Listener;
 use crate::context::{AsyncContext, Context};
 use crate::controller::{Metadata, Route};
@@ -143,7 +144,11 @@ pub const fn first_blocking(controllers: &[DeclaredController], channels: &[Decl
                 "` takes `",
                 taken,
                 "`, whose functions block all calls of an asynchronous module while they wait; take ",
-                "`AsyncContext`, or the type of the asynchronous form",
+                if same(taken.as_bytes(), b"Context") {
+                    "`AsyncContext`"
+                } else {
+                    "one that has the asynchronous form"
+                },
                 ", and make the function `async fn` if it waits",
             ]);
         }

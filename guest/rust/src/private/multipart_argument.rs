@@ -16,6 +16,7 @@ macro_rules! multipart {
     ($ty:ty: $open:expr) => {
         impl<F: Form> HandlerArgument<F, ByMultipart> for $ty {
             const KIND: ArgumentKind = ArgumentKind::Body;
+            const HAS_FORM: bool = true;
             is_complete!();
 
             fn ready(context: &Context<F>, _argument: &'static str) -> impl Future<Output = Result<Self, Failure>> {

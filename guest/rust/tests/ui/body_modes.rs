@@ -5,16 +5,24 @@ struct Words;
 #[controller]
 impl Words {
     #[post("a", body = "chunked")]
-    fn word() {}
+    fn word() -> &'static str {
+        ""
+    }
 
     #[post("b", body = stream)]
-    fn literal() {}
+    fn literal() -> &'static str {
+        ""
+    }
 
     #[post("c", mode = "stream")]
-    fn key() {}
+    fn key() -> &'static str {
+        ""
+    }
 
     #[request_mapping(method = "NOTIFY", body = "")]
-    fn mapping() {}
+    fn mapping() -> &'static str {
+        ""
+    }
 }
 
 struct Bodies;
@@ -22,14 +30,20 @@ struct Bodies;
 #[controller("bodies")]
 impl Bodies {
     #[post("a", body = "none")]
-    fn text(_text: String) {}
+    fn text(_text: String) -> &'static str {
+        ""
+    }
 
     #[post("b", body = "none")]
     #[put("b")]
-    fn json(_json: &Json<u64>) {}
+    fn json(_json: &Json<u64>) -> &'static str {
+        ""
+    }
 
     #[post("c", body = "stream")]
-    fn stream(_bytes: Vec<u8>) {}
+    fn stream(_bytes: Vec<u8>) -> &'static str {
+        ""
+    }
 }
 
 fn main() {}

@@ -5,7 +5,9 @@ struct Products;
 #[controller("products")]
 impl Products {
     #[get(":id")]
-    fn show(_id: Path<u64>) {}
+    fn show(_id: Path<u64>) -> &'static str {
+        ""
+    }
 }
 
 struct Shop;
@@ -13,7 +15,9 @@ struct Shop;
 #[controller]
 impl Shop {
     #[get("products/:name")]
-    fn product(_name: Path<String>) {}
+    fn product(_name: Path<String>) -> &'static str {
+        ""
+    }
 }
 
 module! { Products, Shop }

@@ -5,7 +5,9 @@ struct Products;
 #[controller("products")]
 impl Products {
     #[get]
-    fn list() {}
+    fn list() -> &'static str {
+        ""
+    }
 }
 
 struct Health;
@@ -13,7 +15,9 @@ struct Health;
 #[controller("health")]
 impl Health {
     #[get]
-    fn show() {}
+    fn show() -> &'static str {
+        ""
+    }
 }
 
 module! { Products }

@@ -5,7 +5,9 @@ struct Files;
 #[controller(files)]
 impl Files {
     #[get]
-    fn list() {}
+    fn list() -> &'static str {
+        ""
+    }
 }
 
 struct Two;
@@ -13,7 +15,9 @@ struct Two;
 #[controller("a", "b")]
 impl Two {
     #[get]
-    fn list() {}
+    fn list() -> &'static str {
+        ""
+    }
 }
 
 #[controller("struct")]

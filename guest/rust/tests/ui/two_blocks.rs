@@ -5,13 +5,17 @@ struct Products;
 #[controller("products")]
 impl Products {
     #[get]
-    fn list() {}
+    fn list() -> &'static str {
+        ""
+    }
 }
 
 #[controller("products")]
 impl Products {
     #[post]
-    fn create() {}
+    fn create() -> &'static str {
+        ""
+    }
 }
 
 module! { Products }

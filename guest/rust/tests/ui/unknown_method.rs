@@ -5,7 +5,9 @@ struct Files;
 #[controller("files")]
 impl Files {
     #[request_mapping(method = RequestMethod::Fetch)]
-    fn fetch() {}
+    fn fetch() -> &'static str {
+        ""
+    }
 }
 
 fn main() {}

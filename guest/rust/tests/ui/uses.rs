@@ -5,7 +5,9 @@ struct Health;
 #[controller("health")]
 impl Health {
     #[get]
-    fn show() {}
+    fn show() -> &'static str {
+        ""
+    }
 }
 
 struct NoEvent;

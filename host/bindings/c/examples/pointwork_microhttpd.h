@@ -40,7 +40,7 @@ typedef struct {
     pthread_cond_t changed;
     int holders;
     int has_begun, has_body, is_ours, is_answered, is_whole, is_broken;
-    /* The piece of the body that the application waits for. */
+    /* The chunk of the body that the application waits for. */
     pw_next *wanted;
     /* libmicrohttpd sends no reply before the body is over: what comes after the reply has begun is kept. */
     char *kept;
@@ -68,8 +68,8 @@ static inline void hold(exchange *exchange) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* The application wants the next piece of the body. */
-static inline void want_piece(void *exchange_, pw_next *piece) {
+/* The application wants the next chunk of the body. */
+static inline void want_chunk(void *exchange_, pw_next *chunk) {
     exchange *exchange = exchange_;
     pthread_mutex_lock(&exchange->lock);
     int is_whole = exchange->is_whole, is_broken = exchange->is_broken;
@@ -78,15 +78,15 @@ static inline void want_piece(void *exchange_, pw_next *piece) {
     exchange->kept = NULL;
     exchange->size = 0;
     if (!kept && !is_whole && !is_broken)
-        exchange->wanted = piece;
+        exchange->wanted = chunk;
     pthread_cond_broadcast(&exchange->changed);
     pthread_mutex_unlock(&exchange->lock);
     if (kept)
-        pw_piece_data(piece, (pw_bytes){(const uint8_t *)kept, size});
+        pw_chunk_data(chunk, (pw_bytes){(const uint8_t *)kept, size});
     else if (is_broken)
-        pw_piece_break(piece, "the body is not there");
+        pw_chunk_break(chunk, "the body is not there");
     else if (is_whole)
-        pw_piece_end(piece);
+        pw_chunk_end(chunk);
     free(kept);
 }
 
@@ -101,7 +101,7 @@ static inline void take_reply(void *exchange_, pw_reply *reply) {
     release(exchange);
 }
 
-/* Keeps a piece of the body for later. */
+/* Keeps a chunk of the body for later. */
 static inline void keep(exchange *exchange, const char *data, size_t size) {
     pthread_mutex_lock(&exchange->lock);
     exchange->is_broken |= size > MOST_KEPT - exchange->size;
@@ -122,7 +122,7 @@ static inline int has_left(struct MHD_Connection *connection) {
     return poll(&socket, 1, 0) > 0 && socket.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-/* Waits until the application wants a piece of the body or has answered; MHD_NO if the client leaves before. */
+/* Waits until the application wants a chunk of the body or has answered; MHD_NO if the client leaves before. */
 static inline enum MHD_Result wait_for_it(struct MHD_Connection *connection, exchange *exchange) {
     enum MHD_Result stays = MHD_YES;
     pthread_mutex_lock(&exchange->lock);
@@ -138,7 +138,7 @@ static inline enum MHD_Result wait_for_it(struct MHD_Connection *connection, exc
     return stays;
 }
 
-/* The piece of the body that the application waits for, or NULL. */
+/* The chunk of the body that the application waits for, or NULL. */
 static inline pw_next *take_want(exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     pw_next *wanted = exchange->wanted;
@@ -147,7 +147,7 @@ static inline pw_next *take_want(exchange *exchange) {
     return wanted;
 }
 
-/* The body of a reply, and what is left of its last piece. */
+/* The body of a reply, and what is left of its last chunk. */
 typedef struct {
     pw_body *body;
     pw_bytes rest;
@@ -168,14 +168,14 @@ static inline enum MHD_Result add_header(void *heading_, enum MHD_ValueKind kind
     return invalid ? MHD_NO : MHD_YES;
 }
 
-/* Gives libmicrohttpd the next piece of a reply. */
-static inline ssize_t next_piece(void *reader_, uint64_t position, char *buffer, size_t room) {
+/* Gives libmicrohttpd the next chunk of a reply. */
+static inline ssize_t next_chunk(void *reader_, uint64_t position, char *buffer, size_t room) {
     reader *reader = reader_;
     (void)position;
     if (reader->rest.size == 0) {
-        pw_piece piece = pw_body_next(reader->body, 0, &reader->rest, NULL, NULL);
-        if (piece != PW_PIECE_DATA)
-            return piece == PW_PIECE_END ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+        pw_chunk chunk = pw_body_next(reader->body, 0, &reader->rest, NULL, NULL);
+        if (chunk != PW_CHUNK_DATA)
+            return chunk == PW_CHUNK_END ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
     }
     size_t size = reader->rest.size < room ? reader->rest.size : room;
     memcpy(buffer, reader->rest.data, size);
@@ -213,11 +213,11 @@ static inline enum MHD_Result send_reply(struct MHD_Connection *connection, pw_r
     if (length >= 0)
         pw_body_next(reader->body, 0, &reader->rest, NULL, NULL);
     if (length >= 0 && reader->rest.size == (uint64_t)length) {
-        /* The body is there as a whole, as most are: it is sent with the head in one piece. */
+        /* The body is there as a whole, as most are: it is sent together with the head. */
         response = MHD_create_response_from_buffer(length, (void *)reader->rest.data, MHD_RESPMEM_MUST_COPY);
         free_reader(reader);
     } else {
-        response = MHD_create_response_from_callback(length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, 16384, next_piece,
+        response = MHD_create_response_from_callback(length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)length, 16384, next_chunk,
                                                      reader, free_reader);
     }
     for (size_t i = 0; pw_reply_header_at(reply, i, &header); i++) {
@@ -257,7 +257,7 @@ static inline void mount_complete(void *unused, struct MHD_Connection *connectio
     int is_answered = exchange->is_answered;
     pthread_mutex_unlock(&exchange->lock);
     if (wanted)
-        pw_piece_break(wanted, "the client went away");
+        pw_chunk_break(wanted, "the client went away");
     if (!is_answered)
         pw_in_flight_cancel(exchange->in_flight);
     pw_in_flight_free(exchange->in_flight);
@@ -285,7 +285,7 @@ static inline enum MHD_Result ask(const pw_mount *mount, struct MHD_Connection *
     exchange->has_body = is_chunked || (length && strcmp(length, "0") != 0);
     if (exchange->has_body) {
         hold(exchange);
-        pw_error_free(pw_request_builder_set_source(heading.builder, want_piece, exchange, release, is_chunked ? -1 : atoll(length)));
+        pw_error_free(pw_request_builder_set_source(heading.builder, want_chunk, exchange, release, is_chunked ? -1 : atoll(length)));
     }
     exchange->has_begun = 1;
     hold(exchange);
@@ -321,21 +321,21 @@ static inline enum MHD_Result take_head(const pw_mount *mount, struct MHD_Connec
         return MHD_YES;
     if (!wait_for_it(connection, exchange))
         return MHD_NO;
-    /* A reply that is whole does not wait for the body; a reply in pieces may yet need it. */
+    /* A reply that is whole does not wait for the body; a reply in chunks may yet need it. */
     pthread_mutex_lock(&exchange->lock);
     int is_there = exchange->reply && pw_reply_length(exchange->reply) >= 0;
     pthread_mutex_unlock(&exchange->lock);
     return is_there ? send_taken(connection, exchange, method) : MHD_YES;
 }
 
-/* A piece of the body is there. */
-static inline enum MHD_Result take_piece(struct MHD_Connection *connection, exchange *exchange, const char *data,
+/* A chunk of the body is there. */
+static inline enum MHD_Result take_chunk(struct MHD_Connection *connection, exchange *exchange, const char *data,
                                          size_t size) {
     if (!wait_for_it(connection, exchange))
         return MHD_NO;
     pw_next *wanted = take_want(exchange);
     if (wanted)
-        pw_piece_data(wanted, (pw_bytes){(const uint8_t *)data, size});
+        pw_chunk_data(wanted, (pw_bytes){(const uint8_t *)data, size});
     else
         keep(exchange, data, size);
     return MHD_YES;
@@ -347,7 +347,7 @@ static inline enum MHD_Result take_end(struct MHD_Connection *connection, const 
     exchange->is_whole = !exchange->is_broken;
     pthread_mutex_unlock(&exchange->lock);
     for (pw_next *wanted; wait_for_it(connection, exchange) && (wanted = take_want(exchange));)
-        pw_piece_end(wanted);
+        pw_chunk_end(wanted);
     return send_taken(connection, exchange, method);
 }
 
@@ -358,14 +358,14 @@ static inline enum MHD_Result mount_answer(void *mounted_, struct MHD_Connection
     const struct microhttpd_mount *mounted = mounted_;
     exchange *exchange = *own;
     (void)version;
-    /* The first call is for the head alone, each further one brings a piece of the body, and the last one none. */
+    /* The first call is for the head alone, each further one brings a chunk of the body, and the last one none. */
     if (!exchange->has_begun)
         return take_head(mounted->mount, connection, method, exchange);
     size_t brought = *size;
     *size = 0;
     if (!exchange->is_ours)
         return brought > 0 ? MHD_YES : mounted->own(connection, path);
-    return brought > 0 ? take_piece(connection, exchange, data, brought) : take_end(connection, method, exchange);
+    return brought > 0 ? take_chunk(connection, exchange, data, brought) : take_end(connection, method, exchange);
 }
 
 #endif

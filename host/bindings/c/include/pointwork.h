@@ -45,20 +45,20 @@ typedef enum {
   /**
    * Bytes, at least one.
    */
-  PW_PIECE_DATA = 0,
+  PW_CHUNK_DATA = 0,
   /**
    * The end.
    */
-  PW_PIECE_END = 1,
+  PW_CHUNK_END = 1,
   /**
    * The body broke off.
    */
-  PW_PIECE_BROKEN = 2,
+  PW_CHUNK_BROKEN = 2,
   /**
    * Nothing is there yet; `wake` will be called.
    */
-  PW_PIECE_PENDING = 3,
-} pw_piece;
+  PW_CHUNK_PENDING = 3,
+} pw_chunk;
 
 /**
  * The kind of an error.
@@ -161,7 +161,7 @@ typedef struct pw_in_flight pw_in_flight;
 typedef struct pw_mount pw_mount;
 
 /**
- * A request for the next piece of a body.
+ * A request for the next chunk of a body.
  */
 typedef struct pw_next pw_next;
 
@@ -210,7 +210,7 @@ typedef struct {
 } pw_bytes;
 
 /**
- * Is told that nobody waits for an answer or a piece of a body any more.
+ * Is told that nobody waits for an answer or a chunk of a body any more.
  */
 typedef void (*pw_gone)(void *user);
 
@@ -327,11 +327,11 @@ typedef int32_t pw_level;
 typedef void (*pw_on_log)(void *user, pw_level level, const char *target, const char *message);
 
 /**
- * Gives the next piece of a body that the program writes: it calls pw_piece_data, pw_piece_end or pw_piece_break with
- * `piece`, which is taken over, during the call or later, from any thread. It is not called again before that. It must
- * not block: it runs on the thread that wants the piece.
+ * Gives the next chunk of a body that the program writes: it calls pw_chunk_data, pw_chunk_end or pw_chunk_break with
+ * `chunk`, which is taken over, during the call or later, from any thread. It is not called again before that. It must
+ * not block: it runs on the thread that wants the chunk.
  */
-typedef void (*pw_source)(void *user, pw_next *piece);
+typedef void (*pw_source)(void *user, pw_next *chunk);
 
 /**
  * On the thread that needs its answer: it must not block.
@@ -364,7 +364,7 @@ typedef void (*pw_source)(void *user, pw_next *piece);
 #define PW_PLACE_EVERYTHING 0
 
 /**
- * Those that a route takes by path and method; the others are left to the server's own routes.
+ * Those that a route matches by path and method; the others are left to the server's own routes.
  */
 #define PW_PLACE_IN_FRONT 1
 
@@ -618,12 +618,12 @@ pw_error *pw_app_route(const pw_app *app,
 pw_error *pw_app_caller(const pw_app *app, pw_caller **caller);
 
 /**
- * The next piece: with PW_PIECE_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it,
- * and returns PW_PIECE_PENDING behind `timeout_ms`, 0 for no limit. With `wake` it returns PW_PIECE_PENDING at once if
+ * The next chunk: with PW_CHUNK_DATA, *data lives until the next call or pw_body_free. Without `wake` it waits for it,
+ * and returns PW_CHUNK_PENDING behind `timeout_ms`, 0 for no limit. With `wake` it returns PW_CHUNK_PENDING at once if
  * nothing is there, and `wake` is called once when it is worth another call; a later call replaces it. In the child of
- * a fork it is PW_PIECE_BROKEN.
+ * a fork it is PW_CHUNK_BROKEN.
  */
-pw_piece pw_body_next(pw_body *body,
+pw_chunk pw_body_next(pw_body *body,
                       uint64_t timeout_ms,
                       pw_bytes *data,
                       pw_wake wake,
@@ -640,27 +640,27 @@ const char *pw_body_reason(const pw_body *body);
 void pw_body_free(pw_body *body);
 
 /**
- * Gives bytes, which are copied. No bytes are nothing: another piece will be asked for.
+ * Gives bytes, which are copied. No bytes are nothing: another chunk will be asked for.
  */
-void pw_piece_data(pw_next *piece, pw_bytes data);
+void pw_chunk_data(pw_next *chunk, pw_bytes data);
 
 /**
  * Ends the body.
  */
-void pw_piece_end(pw_next *piece);
+void pw_chunk_end(pw_next *chunk);
 
 /**
  * Breaks the body off, for that reason.
  */
-void pw_piece_break(pw_next *piece, pw_text reason);
+void pw_chunk_break(pw_next *chunk, pw_text reason);
 
 /**
- * Has `gone` called, on a thread of the application, once nobody waits for the piece any more: the reader went away, a
- * deadline passed, or the application was closed. It must not block. The piece still is to be given, which frees it;
+ * Has `gone` called, on a thread of the application, once nobody waits for the chunk any more: the reader went away, a
+ * deadline passed, or the application was closed. It must not block. The chunk still is to be given, which frees it;
  * `gone` is not called behind that, but may run on its thread at that very time. `drop` gets `user` in any case. A
  * second callback takes the place of the first.
  */
-pw_error *pw_piece_when_gone(const pw_next *piece,
+pw_error *pw_chunk_when_gone(const pw_next *chunk,
                              pw_gone gone,
                              void *user,
                              pw_drop drop);
@@ -836,12 +836,12 @@ pw_error *pw_app_mount(const pw_app *app,
  * Whether the mount answers a request with that method, target and headers. The builder keeps the route that matched:
  * pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
  */
-bool pw_mount_takes(const pw_mount *mount,
-                    pw_request_builder *builder);
+bool pw_mount_accepts(const pw_mount *mount,
+                      pw_request_builder *builder);
 
 /**
  * Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not
- * the mount's: ask pw_mount_takes first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
+ * the mount's: ask pw_mount_accepts first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
  * limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
  */
 pw_error *pw_mount_handle(const pw_mount *mount,
@@ -893,7 +893,7 @@ pw_error *pw_reply_add_header(pw_reply *reply,
 pw_error *pw_reply_set_body(pw_reply *reply, pw_bytes data);
 
 /**
- * Sets a body that a callback writes piece by piece; a `length` below 0 is not known.
+ * Sets a body that a callback writes chunk by chunk; a `length` below 0 is not known.
  */
 pw_error *pw_reply_set_source(pw_reply *reply,
                               pw_source source,
@@ -1052,7 +1052,7 @@ pw_error *pw_request_builder_set_peer(pw_request_builder *builder, pw_text addre
 pw_error *pw_request_builder_set_body(pw_request_builder *builder, pw_bytes data);
 
 /**
- * Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
+ * Sets a body that a callback writes chunk by chunk, as somebody reads it; a `length` below 0 is not known.
  */
 pw_error *pw_request_builder_set_source(pw_request_builder *builder,
                                         pw_source source,

@@ -4,16 +4,14 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::thread;
 
-use pointwork_embed::{
-    BodyMode, Component, Error, ErrorKind, Function, Host, RouteCall, RouteOptions, Runs, Threads, Waiting,
-};
+use pointwork_embed::{BodyMode, Component, Error, ErrorKind, Function, Host, RouteCall, RouteOptions, Runs, Threads};
 
 use crate::answer::PwAnswer;
-use crate::bytes::{PwBytes, PwDone, PwDrop, PwText, User, given, optional_text, owned, place, text};
-use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::bytes::{PwBytes, PwDone, PwDrop, PwText, User, given, optional_text, owned, text};
+use crate::error::{PwError, PwErrorKind, guard, guard_or, guard_value};
 use crate::event::{PwCaller, PwEvent};
 use crate::request::PwRequest;
-use crate::waiting::{at_most, in_time};
+use crate::waiting::{at_most, in_time, run};
 
 /// The version of the functions and types of this header. A library of another version refuses to start.
 pub const PW_ABI_VERSION: u32 = 1;
@@ -100,8 +98,7 @@ pub unsafe extern "C" fn pw_app_start(
     threads: Option<&PwThreads>,
     app: Option<&mut MaybeUninit<Box<PwApp>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let app = place(app, "app")?;
+    guard_value(app, "app", || {
         if abi != PW_ABI_VERSION {
             let message = format!("the program was compiled for version {abi} of the ABI, expected {PW_ABI_VERSION}");
             return Err(PwError::new(PwErrorKind::Abi, message));
@@ -112,8 +109,7 @@ pub unsafe extern "C" fn pw_app_start(
             numbers.blocking = Some(threads.blocking).filter(|&number| number > 0);
         }
         let host = Host::of_settings(optional_text(settings, "settings")?.unwrap_or("{}"), &numbers)?;
-        app.write(Box::new(PwApp { host }));
-        Ok(())
+        Ok(Box::new(PwApp { host }))
     })
 }
 
@@ -160,24 +156,6 @@ pub unsafe extern "C" fn pw_app_free(app: Option<Box<PwApp>>) {
     });
 }
 
-/// Runs an operation: to its end without `done`, otherwise in the background.
-fn run<T: Send + 'static>(
-    host: &Host,
-    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
-    done: PwDone,
-    user: *mut c_void,
-) -> Result<(), Box<PwError>> {
-    match done {
-        None => host.wait(operation, Waiting::forever()).map(drop)?,
-        Some(done) => {
-            let user = User::new(user, None);
-            let done = move |result: Result<T, Error>| done(user.pointer(), result.err().map(Into::into));
-            host.run(operation, done)?;
-        }
-    }
-    Ok(())
-}
-
 fn bytes(component: PwBytes) -> Result<Component, Box<PwError>> {
     Ok(Component::Bytes(component.get("component")?.to_vec().into()))
 }
@@ -196,7 +174,7 @@ fn load(
 ) -> Result<(), Box<PwError>> {
     let (host, name) = (&given(app, "app")?.host, text(name, "name")?);
     let options = host.module_options(name, optional_text(options, "options")?.unwrap_or("{}"))?;
-    run(host, host.load(name, component?, options), done, user)
+    run(host, host.load(name, component?, options), 0, done, user)
 }
 
 fn swap(
@@ -210,7 +188,7 @@ fn swap(
     let (host, name) = (&given(app, "app")?.host, text(name, "name")?);
     let options = optional_text(options, "options")?;
     let options = options.map(|options| host.module_options(name, options)).transpose()?;
-    run(host, host.swap(name, component?, options), done, user)
+    run(host, host.swap(name, component?, options), 0, done, user)
 }
 
 /// Loads a module. `component` is copied. `options` is a JSON object with the keys of `[[module]]` in pointwork.toml,
@@ -277,7 +255,7 @@ pub unsafe extern "C" fn pw_app_roll_back(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let host = &given(app, "app")?.host;
-        run(host, host.roll_back(text(name, "name")?), done, user)
+        run(host, host.roll_back(text(name, "name")?), 0, done, user)
     })
 }
 
@@ -291,7 +269,7 @@ pub unsafe extern "C" fn pw_app_remove(
 ) -> Option<Box<PwError>> {
     guard(|| {
         let host = &given(app, "app")?.host;
-        run(host, host.remove(text(name, "name")?), done, user)
+        run(host, host.remove(text(name, "name")?), 0, done, user)
     })
 }
 
@@ -301,11 +279,9 @@ pub unsafe extern "C" fn pw_app_routes(
     app: Option<&PwApp>,
     json: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let json = place(json, "json")?;
+    guard_value(json, "json", || {
         let app = given(app, "app")?;
-        json.write(owned(&app.host.routes_json()?));
-        Ok(())
+        Ok(owned(&app.host.routes_json()?))
     })
 }
 
@@ -315,11 +291,9 @@ pub unsafe extern "C" fn pw_app_modules(
     app: Option<&PwApp>,
     json: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let json = place(json, "json")?;
+    guard_value(json, "json", || {
         let app = given(app, "app")?;
-        json.write(owned(&app.host.modules_json()?));
-        Ok(())
+        Ok(owned(&app.host.modules_json()?))
     })
 }
 
@@ -341,16 +315,14 @@ pub unsafe extern "C" fn pw_app_figures(
     app: Option<&PwApp>,
     figures: Option<&mut MaybeUninit<PwFigures>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let figures = place(figures, "figures")?;
+    guard_value(figures, "figures", || {
         let app = given(app, "app")?;
         let now = app.host.figures()?;
-        figures.write(PwFigures {
+        Ok(PwFigures {
             routes: now.routes,
             requests_in_flight: now.requests_in_flight,
             events_refused: now.events_refused,
-        });
-        Ok(())
+        })
     })
 }
 
@@ -447,10 +419,8 @@ pub unsafe extern "C" fn pw_app_caller(
     app: Option<&PwApp>,
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let caller = place(caller, "caller")?;
+    guard_value(caller, "caller", || {
         let host = &given(app, "app")?.host;
-        caller.write(PwCaller::new(host.app()?.caller(), host));
-        Ok(())
+        Ok(PwCaller::new(host.app()?.caller(), host))
     })
 }

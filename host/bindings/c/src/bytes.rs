@@ -22,7 +22,7 @@ pub struct PwBytes {
 /// Gets `user` after the last call of its callback.
 pub type PwDrop = Option<extern "C" fn(user: *mut c_void)>;
 
-/// Is told that nobody waits for an answer or a piece of a body any more.
+/// Is told that nobody waits for an answer or a chunk of a body any more.
 pub type PwGone = Option<extern "C" fn(user: *mut c_void)>;
 
 /// Gets the result of an operation: NULL for success, otherwise an error, which it has to free. It is called exactly
@@ -56,14 +56,15 @@ pub(crate) fn given<T>(value: Option<T>, name: &str) -> Result<T, Box<PwError>> 
     value.ok_or_else(|| PwError::null(name))
 }
 
-/// The place of a result. It is zero from now on: behind an error it holds no pointer that somebody might free.
-pub(crate) fn place<'a, T>(
-    place: Option<&'a mut MaybeUninit<T>>,
+/// The output parameter of a function. It is zero from now on: after an error it holds no pointer that somebody might
+/// free.
+pub(crate) fn output<'a, T>(
+    output: Option<&'a mut MaybeUninit<T>>,
     name: &str,
 ) -> Result<&'a mut MaybeUninit<T>, Box<PwError>> {
-    let place = given(place, name)?;
-    *place = MaybeUninit::zeroed();
-    Ok(place)
+    let output = given(output, name)?;
+    *output = MaybeUninit::zeroed();
+    Ok(output)
 }
 
 impl PwBytes {

@@ -8,7 +8,7 @@ use std::ptr;
 use pointwork_embed::http::HeaderMap;
 use pointwork_embed::{Error, ErrorKind, Failure};
 
-use crate::bytes::c_text;
+use crate::bytes::{PwBytes, c_text, output};
 use crate::header::{PwHeader, header_at};
 
 /// The kind of an error.
@@ -143,9 +143,31 @@ pub(crate) fn guard(run: impl FnOnce() -> Result<(), Box<PwError>>) -> Option<Bo
     }
 }
 
+/// Runs a function and writes its value to an output parameter.
+pub(crate) fn guard_value<T>(
+    parameter: Option<&mut MaybeUninit<T>>,
+    name: &str,
+    run: impl FnOnce() -> Result<T, Box<PwError>>,
+) -> Option<Box<PwError>> {
+    guard(|| {
+        output(parameter, name)?.write(run()?);
+        Ok(())
+    })
+}
+
 /// Runs a function without an error: a panic is the default value.
 pub(crate) fn guard_or<T>(default: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(default)
+}
+
+/// Bytes of a value of the library, which may be NULL.
+pub(crate) fn part<'a, T, B: AsRef<[u8]> + ?Sized + 'a>(
+    of: Option<&'a T>,
+    part: impl FnOnce(&'a T) -> &'a B,
+) -> PwBytes {
+    guard_or(PwBytes::NONE, || {
+        of.map_or(PwBytes::NONE, |of| PwBytes::new(part(of).as_ref()))
+    })
 }
 
 fn failure_of(error: Option<&PwError>) -> Option<&Failed> {

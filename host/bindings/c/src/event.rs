@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 
 use pointwork_embed::{Caller, EventCall, Failure, Host, Payload, within};
 
-use crate::bytes::{PwBytes, PwText, User, given, place, text};
-use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::bytes::{PwBytes, PwText, User, given, output, text};
+use crate::error::{PwError, PwErrorKind, guard, guard_or, guard_value, part};
 use crate::request::PwRequest;
 use crate::waiting::{at_most, in_time, time_of};
 
@@ -67,29 +67,25 @@ impl PwCaller {
 /// The name of the event within its channel. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_event_name(event: Option<&PwEvent>) -> PwBytes {
-    guard_or(PwBytes::NONE, || {
-        event.map_or(PwBytes::NONE, |event| PwBytes::new(event.call.event().as_bytes()))
-    })
+    part(event, |event| event.call.event())
 }
 
 /// The payload of the event. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_event_data(event: Option<&PwEvent>) -> PwBytes {
-    event.map_or(PwBytes::NONE, |event| PwBytes::new(event.call.payload.data()))
+    part(event, |event| event.call.payload.data())
 }
 
 /// The content type of the payload. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwBytes {
-    event.map_or(PwBytes::NONE, |event| {
-        PwBytes::new(event.call.payload.content_type().as_bytes())
-    })
+    part(event, |event| event.call.payload.content_type())
 }
 
 /// The id of the request that led to the event; no bytes outside of one. It lives as long as the event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
-    event.map_or(PwBytes::NONE, |event| PwBytes::new(event.request_id.as_bytes()))
+    part(event, |event| &*event.request_id)
 }
 
 /// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.
@@ -109,11 +105,9 @@ pub unsafe extern "C" fn pw_event_caller(
     event: Option<&PwEvent>,
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let caller = place(caller, "caller")?;
+    guard_value(caller, "caller", || {
         let event = given(event, "event")?;
-        caller.write(PwCaller::new(event.call.caller().clone(), &event.host));
-        Ok(())
+        Ok(PwCaller::new(event.call.caller().clone(), &event.host))
     })
 }
 
@@ -134,15 +128,15 @@ pub unsafe extern "C" fn pw_caller_call(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let place = place(payload, "payload");
+        let output = output(payload, "payload");
         let PwCaller { caller, host } = given(caller, "caller")?;
         let event = text(event, "event")?.to_owned();
         let sent = self::payload(content_type, data)?;
         let calling = pointwork_embed::call(caller.clone(), event, sent);
         let Some(done) = done else {
-            let place = place?;
+            let output = output?;
             let result = in_time(host.wait(calling, at_most(timeout_ms))?, timeout_ms)?.map_err(failed)?;
-            place.write(Box::new(PwPayload(result)));
+            output.write(Box::new(PwPayload(result)));
             return Ok(());
         };
         let user = User::new(user, None);
@@ -189,15 +183,13 @@ pub unsafe extern "C" fn pw_caller_free(caller: Option<Box<PwCaller>>) {
 /// The data of a payload. It lives as long as the payload.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_payload_data(payload: Option<&PwPayload>) -> PwBytes {
-    payload.map_or(PwBytes::NONE, |payload| PwBytes::new(payload.0.data()))
+    part(payload, |payload| payload.0.data())
 }
 
 /// The content type of a payload. It lives as long as the payload.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_payload_content_type(payload: Option<&PwPayload>) -> PwBytes {
-    payload.map_or(PwBytes::NONE, |payload| {
-        PwBytes::new(payload.0.content_type().as_bytes())
-    })
+    part(payload, |payload| payload.0.content_type())
 }
 
 /// Frees a payload. NULL is nothing.

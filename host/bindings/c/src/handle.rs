@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use pointwork_embed::{Ended, Host, InFlight, Mount, Place, Progress};
 
 use crate::app::PwApp;
-use crate::bytes::{PwText, User, given, optional_text, place};
-use crate::error::{PwError, guard, guard_or};
+use crate::bytes::{PwText, User, given, optional_text, output};
+use crate::error::{PwError, guard, guard_or, guard_value};
 use crate::reply::PwReply;
 use crate::request_builder::PwRequestBuilder;
 use crate::waiting::{at_most, in_time};
@@ -25,7 +25,7 @@ pub type PwPlace = i32;
 /// All.
 pub const PW_PLACE_EVERYTHING: PwPlace = 0;
 
-/// Those that a route takes by path and method; the others are left to the server's own routes.
+/// Those that a route matches by path and method; the others are left to the server's own routes.
 pub const PW_PLACE_IN_FRONT: PwPlace = 1;
 
 /// All below a prefix.
@@ -48,13 +48,11 @@ pub unsafe extern "C" fn pw_app_handle(
     timeout_ms: u64,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let reply = place(reply, "reply")?;
+    guard_value(reply, "reply", || {
         let host = &given(app, "app")?.host;
         let request = given(builder, "builder")?.into_request(host);
         let answered = in_time(host.handle_blocking(request, at_most(timeout_ms))?, timeout_ms)?;
-        reply.write(Some(PwReply::got(answered, host)));
-        Ok(())
+        Ok(Some(PwReply::got(answered, host)))
     })
 }
 
@@ -72,7 +70,7 @@ pub unsafe extern "C" fn pw_app_begin(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
+        let (reply, in_flight) = (output(reply, "reply"), output(in_flight, "in_flight"));
         let (reply, in_flight, host) = (reply?, in_flight?, &given(app, "app")?.host);
         let request = given(builder, "builder")?.into_request(host);
         let progress = host.handle(request, ended(given(done, "done")?, user, host))?;
@@ -134,8 +132,7 @@ pub unsafe extern "C" fn pw_app_mount(
     prefix: PwText,
     mount: Option<&mut MaybeUninit<Box<PwMount>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let mount = self::place(mount, "mount")?;
+    guard_value(mount, "mount", || {
         let host = &given(app, "app")?.host;
         let prefix = optional_text(prefix, "prefix")?;
         let place = match (place, prefix) {
@@ -155,30 +152,29 @@ pub unsafe extern "C" fn pw_app_mount(
         };
         let own = host.mount("c", place, prefix)?;
         let host = host.clone();
-        mount.write(Box::new(PwMount { mount: own, host }));
-        Ok(())
+        Ok(Box::new(PwMount { mount: own, host }))
     })
 }
 
 /// Whether the mount answers a request with that method, target and headers. The builder keeps the route that matched:
 /// pw_mount_handle and pw_mount_begin of the same mount answer by it, also if a swap took the route away.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pw_mount_takes(mount: Option<&PwMount>, builder: Option<&mut PwRequestBuilder>) -> bool {
+pub unsafe extern "C" fn pw_mount_accepts(mount: Option<&PwMount>, builder: Option<&mut PwRequestBuilder>) -> bool {
     guard_or(false, || {
         let (Some(mount), Some(builder)) = (mount, builder) else {
             return false;
         };
         let (head, ()) = builder.head.clone().into_parts();
-        let taken = mount.mount.takes(&head);
-        taken.is_some_and(|taken| {
-            builder.head.extensions_mut().insert(taken);
+        let accepted = mount.mount.accept(&head);
+        accepted.is_some_and(|accepted| {
+            builder.head.extensions_mut().insert(accepted);
             true
         })
     })
 }
 
 /// Answers a request of the server, which is taken over. The calling thread waits. *reply is NULL if the request is not
-/// the mount's: ask pw_mount_takes first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
+/// the mount's: ask pw_mount_accepts first if its body matters. A request that takes longer than `timeout_ms`, 0 for no
 /// limit, is cancelled: PW_ERROR_KIND_TIMED_OUT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_mount_handle(
@@ -187,16 +183,14 @@ pub unsafe extern "C" fn pw_mount_handle(
     timeout_ms: u64,
     reply: Option<&mut MaybeUninit<Option<Box<PwReply>>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let reply = place(reply, "reply")?;
+    guard_value(reply, "reply", || {
         let PwMount { mount, host } = given(mount, "mount")?;
         let request = given(builder, "builder")?.into_request(host);
         let progress = in_time(mount.handle_blocking(request, at_most(timeout_ms))?, timeout_ms)?;
-        reply.write(match progress {
+        Ok(match progress {
             Progress::Ready(answered) => Some(PwReply::got(answered, host)),
             _ => None,
-        });
-        Ok(())
+        })
     })
 }
 
@@ -212,7 +206,7 @@ pub unsafe extern "C" fn pw_mount_begin(
     user: *mut c_void,
 ) -> Option<Box<PwError>> {
     guard(|| {
-        let (reply, in_flight) = (place(reply, "reply"), place(in_flight, "in_flight"));
+        let (reply, in_flight) = (output(reply, "reply"), output(in_flight, "in_flight"));
         let (reply, in_flight, PwMount { mount, host }) = (reply?, in_flight?, given(mount, "mount")?);
         let request = given(builder, "builder")?.into_request(host);
         let progress = mount.handle(request, ended(given(done, "done")?, user, host))?;

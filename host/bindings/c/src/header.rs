@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use pointwork_embed::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::bytes::{PwBytes, PwText, any_text, place, text};
+use crate::bytes::{PwBytes, PwText, any_text, output, text};
 use crate::error::PwError;
 
 /// The name and the value of a header, which live as long as their owner.
@@ -44,7 +44,7 @@ pub(crate) fn header_of(headers: Option<&HeaderMap>, name: PwText) -> PwBytes {
 
 /// Writes the header at that place; false behind the last one.
 pub(crate) fn header_at(headers: Option<&HeaderMap>, index: usize, header: Option<&mut MaybeUninit<PwHeader>>) -> bool {
-    let Ok(header) = place(header, "header") else {
+    let Ok(header) = output(header, "header") else {
         return false;
     };
     let Some((name, value)) = headers.and_then(|headers| headers.iter().nth(index)) else {

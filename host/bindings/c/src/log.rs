@@ -1,10 +1,10 @@
 //! The log.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{c_char, c_void};
 
 use pointwork_embed::{Level, write_log};
 
-use crate::bytes::{User, given};
+use crate::bytes::{User, c_text, given};
 use crate::error::{PwError, guard};
 
 /// The level of a line of the log.
@@ -53,8 +53,7 @@ pub unsafe extern "C" fn pw_log(level: PwLevel, callback: PwOnLog, user: *mut c_
                 Level::DEBUG => PW_LEVEL_DEBUG,
                 _ => PW_LEVEL_TRACE,
             };
-            let text = |text: String| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
-            let (target, message) = (text(line.target), text(line.message));
+            let (target, message) = (c_text(&line.target), c_text(&line.message));
             callback(user.pointer(), level, target.as_ptr(), message.as_ptr());
         })?;
         Ok(())

@@ -7,8 +7,8 @@ use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{Body, Host};
 
 use crate::body::{OutgoingBody, PwBody, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwText, User, given, place};
-use crate::error::{PwError, guard, guard_or};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given};
+use crate::error::{PwError, guard, guard_or, guard_value};
 use crate::header::{PwHeader, add_header, header_at, header_of};
 
 /// A reply: one that the program makes, or one that it got.
@@ -58,13 +58,11 @@ pub unsafe extern "C" fn pw_reply_new(
     status: u16,
     reply: Option<&mut MaybeUninit<Box<PwReply>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let reply = place(reply, "reply")?;
+    guard_value(reply, "reply", || {
         let mut head = Response::new(());
         *head.status_mut() = status_of(status, 200)?;
         let body = Content::OutgoingBody(OutgoingBody::Whole(pointwork_embed::bytes::Bytes::new()));
-        reply.write(Box::new(PwReply { head, body }));
-        Ok(())
+        Ok(Box::new(PwReply { head, body }))
     })
 }
 
@@ -88,7 +86,7 @@ pub unsafe extern "C" fn pw_reply_set_body(reply: Option<&mut PwReply>, data: Pw
     })
 }
 
-/// Sets a body that a callback writes piece by piece; a `length` below 0 is not known.
+/// Sets a body that a callback writes chunk by chunk; a `length` below 0 is not known.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_reply_set_source(
     reply: Option<&mut PwReply>,
@@ -149,14 +147,10 @@ pub unsafe extern "C" fn pw_reply_body(
     reply: Option<&mut PwReply>,
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let body = place(body, "body")?;
+    guard_value(body, "body", || {
         let reply = given(reply, "reply")?;
         match std::mem::replace(&mut reply.body, Content::Taken) {
-            Content::Got(own, host) => {
-                body.write(PwBody::new(host.pieces(own)));
-                Ok(())
-            }
+            Content::Got(body, host) => Ok(PwBody::new(host.chunks(body))),
             other => {
                 reply.body = other;
                 Err(PwError::argument(

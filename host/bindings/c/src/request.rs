@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Context, Failure, Host, Pieces};
+use pointwork_embed::{Chunks, Context, Failure, Host};
 
 use crate::answer::failure_of;
 use crate::body::PwBody;
-use crate::bytes::{PwBytes, PwText, given, place, text};
-use crate::error::{PwError, PwErrorKind, guard, guard_or};
+use crate::bytes::{PwBytes, PwText, given, text};
+use crate::error::{PwError, PwErrorKind, guard, guard_or, guard_value, part};
 use crate::event::{PwCaller, payload};
 use crate::header::{PwHeader, header_at, header_of};
 use crate::reply::PwReply;
@@ -31,54 +31,46 @@ impl PwRequest {
         })
     }
 
-    fn pieces(&self) -> Result<Pieces, Box<PwError>> {
-        let pieces = self.host.request_body(&self.context);
-        pieces.map_err(refused)
+    fn chunks(&self) -> Result<Chunks, Box<PwError>> {
+        let chunks = self.host.request_body(&self.context);
+        chunks.map_err(refused)
     }
-}
-
-fn part(request: Option<&PwRequest>, of: impl FnOnce(&PwRequest) -> &[u8]) -> PwBytes {
-    guard_or(PwBytes::NONE, || {
-        request.map_or(PwBytes::NONE, |request| PwBytes::new(of(request)))
-    })
 }
 
 /// The method. It lives as long as the request, as all parts do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_method(request: Option<&PwRequest>) -> PwBytes {
-    part(request, |request| request.context.method().as_str().as_bytes())
+    part(request, |request| request.context.method().as_str())
 }
 
 /// The path as the client sent it, without the query.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_path(request: Option<&PwRequest>) -> PwBytes {
-    part(request, |request| request.context.path().as_bytes())
+    part(request, |request| request.context.path())
 }
 
 /// The query without the `?`; no bytes for none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_query(request: Option<&PwRequest>) -> PwBytes {
-    part(request, |request| {
-        request.context.query().unwrap_or_default().as_bytes()
-    })
+    part(request, |request| request.context.query().unwrap_or_default())
 }
 
 /// The pattern of the route, such as /products/:id.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_route(request: Option<&PwRequest>) -> PwBytes {
-    part(request, |request| request.context.route().path.as_bytes())
+    part(request, |request| &*request.context.route().path)
 }
 
 /// The id of the request, as the log and the reply name it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_id(request: Option<&PwRequest>) -> PwBytes {
-    part(request, |request| request.request_id.as_bytes())
+    part(request, |request| &*request.request_id)
 }
 
 /// The client as address:port; no bytes if it is not known.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_remote_address(request: Option<&PwRequest>) -> PwBytes {
-    part(request, |request| request.remote_address.as_bytes())
+    part(request, |request| &*request.remote_address)
 }
 
 /// A parameter of the path; `data` is NULL if the route has none of that name.
@@ -121,11 +113,9 @@ pub unsafe extern "C" fn pw_request_body(
     request: Option<&PwRequest>,
     body: Option<&mut MaybeUninit<Box<PwBody>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let body = place(body, "body")?;
+    guard_value(body, "body", || {
         let request = given(request, "request")?;
-        body.write(PwBody::new(request.pieces()?));
-        Ok(())
+        Ok(PwBody::new(request.chunks()?))
     })
 }
 
@@ -135,11 +125,9 @@ pub unsafe extern "C" fn pw_request_caller(
     request: Option<&PwRequest>,
     caller: Option<&mut MaybeUninit<Box<PwCaller>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let caller = place(caller, "caller")?;
+    guard_value(caller, "caller", || {
         let request = given(request, "request")?;
-        caller.write(PwCaller::new(request.context.caller().clone(), &request.host));
-        Ok(())
+        Ok(PwCaller::new(request.context.caller().clone(), &request.host))
     })
 }
 

@@ -8,8 +8,8 @@ use pointwork_embed::http::{Method, Request, Uri, Version};
 use pointwork_embed::{Body, Host, Peer};
 
 use crate::body::{OutgoingBody, PwSource};
-use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, place, text};
-use crate::error::{PwError, guard, guard_or};
+use crate::bytes::{PwBytes, PwDrop, PwText, User, given, optional_text, text};
+use crate::error::{PwError, guard, guard_or, guard_value};
 use crate::header::add_header;
 
 /// Builds a request for the application, exactly as the client sent it.
@@ -34,8 +34,7 @@ pub unsafe extern "C" fn pw_request_builder_new(
     target: PwText,
     builder: Option<&mut MaybeUninit<Box<PwRequestBuilder>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let builder = place(builder, "builder")?;
+    guard_value(builder, "builder", || {
         let method = Method::from_bytes(text(method, "method")?.as_bytes());
         let target = text(target, "target")?.parse::<Uri>();
         let mut head = Request::new(());
@@ -43,8 +42,7 @@ pub unsafe extern "C" fn pw_request_builder_new(
         *head.uri_mut() =
             target.map_err(|error| PwError::argument("target", &format!("one such as /products ({error})")))?;
         let body = OutgoingBody::Whole(Bytes::new());
-        builder.write(Box::new(PwRequestBuilder { head, body }));
-        Ok(())
+        Ok(Box::new(PwRequestBuilder { head, body }))
     })
 }
 
@@ -104,7 +102,7 @@ pub unsafe extern "C" fn pw_request_builder_set_body(
     })
 }
 
-/// Sets a body that a callback writes piece by piece, as somebody reads it; a `length` below 0 is not known.
+/// Sets a body that a callback writes chunk by chunk, as somebody reads it; a `length` below 0 is not known.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_request_builder_set_source(
     builder: Option<&mut PwRequestBuilder>,

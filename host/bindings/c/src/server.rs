@@ -3,12 +3,12 @@
 use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 
-use pointwork_embed::{Error, Host, Server, Waiting, within};
+use pointwork_embed::{Error, Host, Server, Waiting};
 
 use crate::app::PwApp;
-use crate::bytes::{PwDone, PwText, User, given, place, text};
-use crate::error::{PwError, guard, guard_or};
-use crate::waiting::{at_most, in_time, time_of};
+use crate::bytes::{PwDone, PwText, given, text};
+use crate::error::{PwError, guard, guard_or, guard_value};
+use crate::waiting::run;
 
 /// A running server.
 #[derive(Debug)]
@@ -26,16 +26,14 @@ pub unsafe extern "C" fn pw_app_serve(
     address: PwText,
     server: Option<&mut MaybeUninit<Box<PwServer>>>,
 ) -> Option<Box<PwError>> {
-    guard(|| {
-        let place = place(server, "server")?;
+    guard_value(server, "server", || {
         let host = &given(app, "app")?.host;
         let serving = host.serve(text(address, "address")?, host.server_options());
         // It waits without end, so there is a result.
         let server = given(host.wait(serving, Waiting::forever())?, "server")?;
         let address = CString::new(server.address().to_string()).unwrap_or_default();
         let host = host.clone();
-        place.write(Box::new(PwServer { server, address, host }));
-        Ok(())
+        Ok(Box::new(PwServer { server, address, host }))
     })
 }
 
@@ -64,16 +62,7 @@ pub unsafe extern "C" fn pw_server_stop(
             stopped.await;
             Ok::<_, Error>(())
         };
-        match done {
-            None => in_time(host.wait(stopping, at_most(timeout_ms))?, timeout_ms)?,
-            Some(done) => {
-                let user = User::new(user, None);
-                host.run(within(time_of(timeout_ms), stopping), move |result| {
-                    done(user.pointer(), result.err().map(Into::into))
-                })?;
-            }
-        }
-        Ok(())
+        run(host, stopping, timeout_ms, done, user)
     })
 }
 

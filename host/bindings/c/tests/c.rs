@@ -321,11 +321,11 @@ impl Example {
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         let mut reply = || {
             client.write_all(request.as_bytes()).expect("written");
-            let (mut reply, mut piece) = (String::new(), [0; 4096]);
+            let (mut reply, mut chunk) = (String::new(), [0; 4096]);
             while !reply.ends_with(end) {
-                let size = client.read(&mut piece).expect("read");
+                let size = client.read(&mut chunk).expect("read");
                 assert!(size > 0, "the server closed the connection behind: {reply}");
-                reply.push_str(str::from_utf8(&piece[..size]).expect("text"));
+                reply.push_str(str::from_utf8(&chunk[..size]).expect("text"));
             }
             reply
         };
@@ -399,7 +399,7 @@ fn an_application_is_mounted_in_libmicrohttpd_in_front_of_its_routes() {
     for reply in server.ask_again("/plain", "one") {
         assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
     }
-    let sent = "piece;".repeat(10_000);
+    let sent = "chunk;".repeat(10_000);
     assert!(unchunked(&server.ask("POST", "/echo", &sent)) == sent);
     assert!(server.ask("GET", "/own", "").ends_with("the server's own\n"));
     assert!(
@@ -497,7 +497,7 @@ ways! {
     a_request_that_was_taken_before_the_close,
     requests_of_an_application_that_is_freed,
     a_cache_over_the_limit_of_file_sizes,
-    empty_pieces_without_end,
+    empty_chunks_without_end,
     a_source_of_the_server_at_a_close,
     a_source_of_the_program_at_a_close,
     too_many_headers,

@@ -1,4 +1,4 @@
-//! Bodies that cross the language boundary piece by piece. The reader asks for each piece, so a slow reader slows the writer
+//! Bodies that cross the language boundary chunk by chunk. The reader asks for each chunk, so a slow reader slows the writer
 //! down, and nothing is kept for it.
 
 use std::future::Future as _;
@@ -21,8 +21,8 @@ use crate::waiting::{Waiting, wait};
 
 /// The next part of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// Bytes. No bytes are nothing: another piece follows.
+pub enum Chunk {
+    /// Bytes. No bytes are nothing: another chunk follows.
     Data(Bytes),
     /// The end.
     End,
@@ -30,11 +30,11 @@ pub enum Piece {
     Failed(String),
 }
 
-/// A body that the host's language writes: the function gives one piece for each call, and is not called again before
+/// A body that the host's language writes: the function gives one chunk for each call, and is not called again before
 /// it answered. It is dropped when the body is over or nobody reads it any more.
-pub type Source = Function<(), Piece>;
+pub type Source = Function<(), Chunk>;
 
-/// The body that a source writes, and its length in bytes if it is known. Bytes past that length are dropped. A piece
+/// The body that a source writes, and its length in bytes if it is known. Bytes past that length are dropped. A chunk
 /// that is not there when `cut` becomes true, or has no sender any more, does not come.
 pub(crate) fn body_of(source: Source, length: Option<u64>, threads: &Handle, mut cut: watch::Receiver<bool>) -> Body {
     Body::stream(Sourced {
@@ -53,7 +53,7 @@ pub(crate) fn body_of(source: Source, length: Option<u64>, threads: &Handle, mut
 struct Sourced {
     /// `None` once the body is over.
     source: Option<Source>,
-    calling: Option<Calling<(), Piece>>,
+    calling: Option<Calling<(), Chunk>>,
     /// Of the function whose body it is.
     depth: usize,
     left: Option<u64>,
@@ -77,34 +77,34 @@ impl HttpBody for Sourced {
         let calling = this
             .calling
             .get_or_insert_with(|| source.call((), this.depth, &this.threads));
-        let piece = match Pin::new(calling).poll(cx) {
-            Poll::Ready(piece) => piece,
+        let chunk = match Pin::new(calling).poll(cx) {
+            Poll::Ready(chunk) => chunk,
             // Its reader may be the program, which the end of the application would leave waiting.
             Poll::Pending => {
                 ready!(this.cut.as_mut().poll(cx));
-                Some(Piece::Failed("the application was closed".to_owned()))
+                Some(Chunk::Failed("the application was closed".to_owned()))
             }
         };
         this.calling = None;
-        let failed = match piece {
-            Some(Piece::Data(data)) if data.is_empty() => {
-                // A source without end of such pieces must not keep the thread.
+        let failed = match chunk {
+            Some(Chunk::Data(data)) if data.is_empty() => {
+                // A source without end of such chunks must not keep the thread.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            Some(Piece::Data(mut data)) => {
+            Some(Chunk::Data(mut data)) => {
                 if let Some(left) = &mut this.left {
                     data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= data.len() as u64;
                 }
                 return Poll::Ready(Some(Ok(Frame::data(data))));
             }
-            Some(Piece::End) if this.left.is_none() => {
+            Some(Chunk::End) if this.left.is_none() => {
                 this.source = None;
                 return Poll::Ready(None);
             }
-            Some(Piece::End) => BodyError::Incomplete,
-            Some(Piece::Failed(reason)) => BodyError::Transport(reason.into()),
+            Some(Chunk::End) => BodyError::Incomplete,
+            Some(Chunk::Failed(reason)) => BodyError::Transport(reason.into()),
             None => BodyError::Transport("the function that writes the body gave no answer".into()),
         };
         this.source = None;
@@ -120,10 +120,10 @@ impl HttpBody for Sourced {
     }
 }
 
-/// A body that the host's language reads, piece by piece. Dropping it before its end tells the writer that nobody reads
+/// A body that the host's language reads, chunk by chunk. Dropping it before its end tells the writer that nobody reads
 /// it any more.
 #[derive(Debug)]
-pub struct Pieces {
+pub struct Chunks {
     read: Read,
     threads: Handle,
 }
@@ -135,7 +135,7 @@ enum Read {
     Over,
 }
 
-impl Pieces {
+impl Chunks {
     /// The body of a reply.
     pub(crate) fn of_reply(body: Body, threads: &Handle) -> Self {
         let (read, threads) = (Read::Reply(body), threads.clone());
@@ -148,55 +148,55 @@ impl Pieces {
         Self { read, threads }
     }
 
-    /// The next piece, or `None` if it is not there yet: then `wake` is called once when it is worth to ask again, from
+    /// The next chunk, or `None` if it is not there yet: then `wake` is called once when it is worth to ask again, from
     /// any thread. A later call replaces the function of an earlier one, which is then dropped without a call.
-    pub fn next(&mut self, wake: impl FnOnce() + Send + 'static) -> Option<Piece> {
-        // Most pieces are there, and need no waker of their own.
-        if let Poll::Ready(piece) = self.poll(Waker::noop()) {
-            return Some(piece);
+    pub fn next(&mut self, wake: impl FnOnce() + Send + 'static) -> Option<Chunk> {
+        // Most chunks are there, and need no waker of their own.
+        if let Poll::Ready(chunk) = self.poll(Waker::noop()) {
+            return Some(chunk);
         }
         let waker = Waker::from(Arc::new(WakeOnce(Mutex::new(Some(Box::new(wake))))));
         match self.poll(&waker) {
-            Poll::Ready(piece) => Some(piece),
+            Poll::Ready(chunk) => Some(chunk),
             Poll::Pending => None,
         }
     }
 
-    /// Waits for the next piece on the calling thread. `None` if `waiting` gave up.
-    pub fn next_blocking(&mut self, waiting: Waiting<'_>) -> Option<Piece> {
+    /// Waits for the next chunk on the calling thread. `None` if `waiting` gave up.
+    pub fn next_blocking(&mut self, waiting: Waiting<'_>) -> Option<Chunk> {
         let threads = self.threads.clone();
         wait(&threads, std::future::poll_fn(|cx| self.poll(cx.waker())), waiting)
     }
 
-    fn poll(&mut self, waker: &Waker) -> Poll<Piece> {
+    fn poll(&mut self, waker: &Waker) -> Poll<Chunk> {
         if fork::happened() {
             // Nobody would wake the reader.
-            return Poll::Ready(Piece::Failed(fork::MESSAGE.to_owned()));
+            return Poll::Ready(Chunk::Failed(fork::MESSAGE.to_owned()));
         }
         let _entered = self.threads.enter();
         let mut cx = TaskContext::from_waker(waker);
-        let piece = match &mut self.read {
-            Read::Over => Piece::End,
+        let chunk = match &mut self.read {
+            Read::Over => Chunk::End,
             Read::Request(reader) => match ready!(reader.poll_read(&mut cx, usize::MAX)) {
-                Ok(Some(data)) => Piece::Data(data),
-                Ok(None) => Piece::End,
-                Err(failure) => Piece::Failed(failure.to_string()),
+                Ok(Some(data)) => Chunk::Data(data),
+                Ok(None) => Chunk::End,
+                Err(failure) => Chunk::Failed(failure.to_string()),
             },
             Read::Reply(body) => loop {
                 match ready!(Pin::new(&mut *body).poll_frame(&mut cx)) {
-                    None => break Piece::End,
-                    Some(Err(error)) => break Piece::Failed(pointwork_core::error_chain(&error)),
+                    None => break Chunk::End,
+                    Some(Err(error)) => break Chunk::Failed(pointwork_core::error_chain(&error)),
                     Some(Ok(frame)) => match frame.into_data() {
-                        Ok(data) if !data.is_empty() => break Piece::Data(data),
+                        Ok(data) if !data.is_empty() => break Chunk::Data(data),
                         _ => {}
                     },
                 }
             },
         };
-        if !matches!(piece, Piece::Data(_)) {
+        if !matches!(chunk, Chunk::Data(_)) {
             self.read = Read::Over;
         }
-        Poll::Ready(piece)
+        Poll::Ready(chunk)
     }
 }
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | request | `u8` version of HTTP (10, 11, 20), `u8` 1 for https; method, target and peer as texts, the peer as `address:port` or empty; headers; the rest is the body |
 //! | call of a route | the same, and between headers and body the parameters as headers are, the pattern of the route and the request's id |
-//! | reply | `u16` status; headers; the rest is the body, or its first piece |
+//! | reply | `u16` status; headers; the rest is the body, or its first chunk |
 //! | event | name, content type of the payload and id of the request as texts, the id empty for none; the rest is the payload |
 //! | payload | content type; the rest is the data |
 

@@ -18,7 +18,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::body::{Pieces, Source, body_of};
+use crate::body::{Chunks, Source, body_of};
 use crate::close::Ending;
 use crate::error::{Error, ErrorKind};
 use crate::mount::Mount;
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) servers: Mutex<Vec<Server>>,
     pub(crate) is_closing: AtomicBool,
     pub(crate) closed: watch::Sender<bool>,
-    /// Whether bodies end that wait for a piece.
+    /// Whether bodies end that wait for a chunk.
     pub(crate) cut: watch::Sender<bool>,
     #[debug(skip)]
     pub(crate) ending: Ending,
@@ -361,17 +361,17 @@ impl Host {
     ///
     /// # Errors
     /// It was taken before, or the route takes none.
-    pub fn request_body(&self, context: &Context) -> Result<Pieces, Failure> {
-        Ok(Pieces::of_request(context.open_body()?, self.threads()))
+    pub fn request_body(&self, context: &Context) -> Result<Chunks, Failure> {
+        Ok(Chunks::of_request(context.open_body()?, self.threads()))
     }
 
     /// The body of a reply, for a reader in the host's language.
-    pub fn pieces(&self, body: Body) -> Pieces {
-        Pieces::of_reply(body, self.threads())
+    pub fn chunks(&self, body: Body) -> Chunks {
+        Chunks::of_reply(body, self.threads())
     }
 
-    /// A body that a function of the host's language writes piece by piece, for a request or a reply. `length` is its
-    /// number of bytes, if that is known. If a piece is not there when the application ends, the body breaks off.
+    /// A body that a function of the host's language writes chunk by chunk, for a request or a reply. `length` is its
+    /// number of bytes, if that is known. If a chunk is not there when the application ends, the body breaks off.
     pub fn body(&self, source: Source, length: Option<u64>) -> Body {
         body_of(source, length, self.threads(), self.0.cut.subscribe())
     }

@@ -8,7 +8,7 @@
 //!
 //! A guest runs on a stack of its own. A Go, Java or Node.js runtime ends the process when it is called there. So every
 //! function, destructor, waker and log hook of the host's language runs where no guest is on the stack of the thread, by
-//! [`pointwork::off_fiber`]; what this crate is given does so by itself: [`Function`], [`OffFiber`], [`Pieces::next`], the
+//! [`pointwork::off_fiber`]; what this crate is given does so by itself: [`Function`], [`OffFiber`], [`Chunks::next`], the
 //! ends of requests and operations, and [`write_log`].
 //!
 //! # The caller drives
@@ -54,13 +54,13 @@ mod server;
 mod threads;
 mod waiting;
 
-pub use body::{Piece, Pieces, Source};
+pub use body::{Chunk, Chunks, Source};
 pub use channel::{ChannelFunction, EventCall, Fault, with_details};
 pub use error::{Error, ErrorKind};
 pub use function::{Answer, AnswerCell, AnswerError, Function, OffFiber, Runs};
 pub use host::{Component, Figures, Host, WeakHost, within};
 pub use log::{LogLine, write_log};
-pub use mount::{Mount, Taken};
+pub use mount::{Accepted, Mount};
 pub use nesting::{at_depth, call, depth};
 pub use pointwork::{
     App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleOptions, Payload,

@@ -24,10 +24,10 @@ pub struct Mount {
     place: Place,
 }
 
-/// That a mount answers a request. It keeps the route that matched: in the extensions of the request it makes the same mount
+/// A request that a mount answers. It keeps the route that matched: in the extensions of the request it makes the same mount
 /// answer by that route, also if a swap took the route away.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct Accepted {
     state: Arc<AdapterState>,
     found: Option<FoundRoute>,
 }
@@ -43,8 +43,8 @@ impl Transport for Connected {
         self.0.attach(reporter, prefix)
     }
 
-    fn reaches(&self, pattern: &Pattern) -> bool {
-        self.0.reaches(pattern)
+    fn covers_path(&self, pattern: &Pattern) -> bool {
+        self.0.covers_path(pattern)
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, pointwork_core::Error> {
@@ -96,22 +96,22 @@ impl Mount {
 
     /// Whether the mount answers a request with that head, for servers that have to know before they touch its body. `None` if
     /// it does not.
-    pub fn takes(&self, head: &Parts) -> Option<Taken> {
-        let found = self.accept(head)?;
+    pub fn accept(&self, head: &Parts) -> Option<Accepted> {
+        let found = self.find(head)?;
         let state = self.state.clone();
-        Some(Taken { state, found })
+        Some(Accepted { state, found })
     }
 
-    fn accept(&self, head: &Parts) -> Option<Option<FoundRoute>> {
+    fn find(&self, head: &Parts) -> Option<Option<FoundRoute>> {
         self.state.accept(self.place, head.uri.path(), Some(head))
     }
 
     /// The reply, or the request if it is not ours.
     fn respond(&self, request: Request<Body>) -> Either<BoxFuture<'static, Response<Body>>, Request<Body>> {
         let (mut head, body) = at_this_depth(request).into_parts();
-        let taken = head.extensions.remove::<Taken>();
-        let taken = taken.filter(|taken| Arc::ptr_eq(&taken.state, &self.state));
-        let found = taken.map(|taken| taken.found).or_else(|| self.accept(&head));
+        let accepted = head.extensions.remove::<Accepted>();
+        let accepted = accepted.filter(|accepted| Arc::ptr_eq(&accepted.state, &self.state));
+        let found = accepted.map(|accepted| accepted.found).or_else(|| self.find(&head));
         let request = Request::from_parts(head, body);
         match found {
             Some(found) => Either::Left(Box::pin(self.state.respond(found, request))),

@@ -31,7 +31,7 @@ pub enum Progress {
     Ready(Response<Body>),
     /// The function gets the end, exactly once, on a thread of the application.
     Pending(InFlight),
-    /// No route of the mount takes the request, which goes on to the routes around it. Its body is unread.
+    /// No route of the mount matches the request, which goes on to the routes around it. Its body is unread.
     NotOurs(Request<Body>),
 }
 

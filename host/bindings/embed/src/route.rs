@@ -5,7 +5,7 @@ use pointwork::{Body, BodyMode, Context, Failure, Handler, HandlerFuture, IntoRe
 use pointwork_core::RequestLimits;
 use tokio::runtime::Handle;
 
-use crate::body::Pieces;
+use crate::body::Chunks;
 use crate::channel::Fault;
 use crate::function::Function;
 use crate::nesting::depth_in;
@@ -24,8 +24,8 @@ impl RouteCall {
     ///
     /// # Errors
     /// It was taken before, or the route takes none.
-    pub fn body(&self) -> Result<Pieces, Failure> {
-        Ok(Pieces::of_request(self.context.open_body()?, &self.threads))
+    pub fn body(&self) -> Result<Chunks, Failure> {
+        Ok(Chunks::of_request(self.context.open_body()?, &self.threads))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bodies and payloads: those that Python reads, and those that it writes.
 
 use parking_lot::Mutex;
-use pointwork_embed::{AnswerCell, Body, Function, Payload, Piece, WeakHost, bytes::Bytes};
+use pointwork_embed::{AnswerCell, Body, Chunk, Function, Payload, WeakHost, bytes::Bytes};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -16,23 +16,23 @@ const SHARED: usize = 64 * 1024;
 
 /// A body that Python reads; `None` once it is closed.
 #[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct Pieces(Mutex<Option<pointwork_embed::Pieces>>);
+pub(crate) struct Chunks(Mutex<Option<pointwork_embed::Chunks>>);
 
-impl Pieces {
-    pub(crate) fn new(pieces: pointwork_embed::Pieces) -> Self {
-        Self(Mutex::new(Some(pieces)))
+impl Chunks {
+    pub(crate) fn new(chunks: pointwork_embed::Chunks) -> Self {
+        Self(Mutex::new(Some(chunks)))
     }
 
-    fn ask(&self, wake: impl FnOnce() + Send + 'static) -> Option<Piece> {
+    fn ask(&self, wake: impl FnOnce() + Send + 'static) -> Option<Chunk> {
         match &mut *self.0.lock() {
-            Some(pieces) => pieces.next(wake),
-            None => Some(Piece::End),
+            Some(chunks) => chunks.next(wake),
+            None => Some(Chunk::End),
         }
     }
 }
 
 #[pymethods]
-impl Pieces {
+impl Chunks {
     /// The next bytes; none at the end. `None` if they are not there yet: then `wake` is called once.
     fn next<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let wake = move || {
@@ -42,39 +42,39 @@ impl Pieces {
                 }
             });
         };
-        let piece = within(py, || self.ask(wake))?;
-        piece.map(|piece| read(py, piece)).transpose()
+        let chunk = within(py, || self.ask(wake))?;
+        chunk.map(|chunk| read(py, chunk)).transpose()
     }
 
     /// The next bytes; none at the end. `None` if they are not there yet.
     fn next_now<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let piece = within(py, || self.ask(|| {}))?;
-        piece.map(|piece| read(py, piece)).transpose()
+        let chunk = within(py, || self.ask(|| {}))?;
+        chunk.map(|chunk| read(py, chunk)).transpose()
     }
 
     /// Waits for the next bytes; none at the end.
     fn next_blocking<'py>(&self, py: Python<'py>, limit: WaitLimit) -> PyResult<Bound<'py, PyBytes>> {
-        let piece = wait_interruptibly(py, limit, |waiting| match &mut *self.0.lock() {
-            Some(pieces) => Ok(pieces.next_blocking(waiting)),
-            None => Ok(Some(Piece::End)),
+        let chunk = wait_interruptibly(py, limit, |waiting| match &mut *self.0.lock() {
+            Some(chunks) => Ok(chunks.next_blocking(waiting)),
+            None => Ok(Some(Chunk::End)),
         })?;
-        read(py, piece)
+        read(py, chunk)
     }
 
     /// Reads no more, unless another thread reads at this time.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
-            let pieces = self.0.try_lock().and_then(|mut pieces| pieces.take());
-            drop(pieces);
+            let chunks = self.0.try_lock().and_then(|mut chunks| chunks.take());
+            drop(chunks);
         });
     }
 }
 
-fn read(py: Python<'_>, piece: Piece) -> PyResult<Bound<'_, PyBytes>> {
-    match piece {
-        Piece::Data(data) => Ok(PyBytes::new(py, &data)),
-        Piece::End => Ok(PyBytes::new(py, b"")),
-        Piece::Failed(reason) => Err(broken(py, reason)),
+fn read(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
+    match chunk {
+        Chunk::Data(data) => Ok(PyBytes::new(py, &data)),
+        Chunk::End => Ok(PyBytes::new(py, b"")),
+        Chunk::Failed(reason) => Err(broken(py, reason)),
     }
 }
 
@@ -119,26 +119,26 @@ impl GivenPayload<'_> {
     }
 }
 
-/// Gives one piece of a body, once.
+/// Gives one chunk of a body, once.
 #[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct PieceAnswer {
-    answer: AnswerCell<Piece>,
+pub(crate) struct ChunkAnswer {
+    answer: AnswerCell<Chunk>,
     host: WeakHost,
 }
 
 #[pymethods]
-impl PieceAnswer {
+impl ChunkAnswer {
     fn data(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let data = bytes_of(data)?;
-        answered(py.detach(|| self.answer.send(Piece::Data(data))))
+        answered(py.detach(|| self.answer.send(Chunk::Data(data))))
     }
 
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        answered(py.detach(|| self.answer.send(Piece::End)))
+        answered(py.detach(|| self.answer.send(Chunk::End)))
     }
 
     fn failed(&self, py: Python<'_>, reason: String) -> PyResult<()> {
-        answered(py.detach(|| self.answer.send(Piece::Failed(reason))))
+        answered(py.detach(|| self.answer.send(Chunk::Failed(reason))))
     }
 
     fn when_gone(&self, py: Python<'_>, gone: Py<PyAny>) -> PyResult<()> {
@@ -148,7 +148,7 @@ impl PieceAnswer {
     }
 }
 
-/// The body of a request or a reply: nothing, bytes, or a function that writes one piece at a time.
+/// The body of a request or a reply: nothing, bytes, or a function that writes one chunk at a time.
 pub(crate) fn body_of(
     host: &pointwork_embed::Host,
     body: Option<&Bound<'_, PyAny>>,
@@ -163,10 +163,10 @@ pub(crate) fn body_of(
     let write = Held::new(body.clone().unbind());
     // The body must not keep the application, which may keep the body.
     let weak = host.downgrade();
-    let source = Function::new(move |(), answer: pointwork_embed::Answer<Piece>| {
+    let source = Function::new(move |(), answer: pointwork_embed::Answer<Chunk>| {
         let (answer, host) = (answer.into(), weak.clone());
         attached(|py| {
-            if let Err(error) = write.call(py, (PieceAnswer { answer, host },)) {
+            if let Err(error) = write.call(py, (ChunkAnswer { answer, host },)) {
                 error.write_unraisable(py, None);
             }
         });

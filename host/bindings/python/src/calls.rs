@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::answers::{EventAnswer, RouteAnswer, WeakHost, upgrade};
-use crate::body::{GivenPayload, Pieces};
+use crate::body::{Chunks, GivenPayload};
 use crate::error::{GivenFailure, failed, raised};
 use crate::headers::{GivenHeaders, headers};
 use crate::host::operate;
@@ -349,9 +349,9 @@ impl RouteCall {
     }
 
     /// The body, once.
-    fn body(&self, py: Python<'_>) -> PyResult<Pieces> {
+    fn body(&self, py: Python<'_>) -> PyResult<Chunks> {
         let body = upgrade(&self.host)?.request_body(&self.context()?);
-        body.map(Pieces::new).map_err(|failure| failed(py, &failure))
+        body.map(Chunks::new).map_err(|failure| failed(py, &failure))
     }
 
     /// Replies to a request that was handed over, or whose function answered without a reply.

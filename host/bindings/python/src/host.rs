@@ -369,15 +369,15 @@ impl Mount {
 #[pymethods]
 impl Mount {
     /// Whether it answers a request with that head: to be given to `handle`.
-    fn takes(&self, given: GivenRequest<'_>) -> PyResult<Option<Taken>> {
+    fn accept(&self, given: GivenRequest<'_>) -> PyResult<Option<Accepted>> {
         let (host, mount) = self.get()?;
         let (head, _) = given.request(&host)?.into_parts();
-        Ok(mount.takes(&head).map(Taken))
+        Ok(mount.accept(&head).map(Accepted))
     }
 
-    fn handle(&self, py: Python<'_>, given: GivenRequest<'_>, taken: Option<&Taken>) -> PyResult<Py<PyAny>> {
+    fn handle(&self, py: Python<'_>, given: GivenRequest<'_>, accepted: Option<&Accepted>) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
-        let request = Taken::put(taken, given.request(&host)?);
+        let request = Accepted::put(accepted, given.request(&host)?);
         let end = Arc::<End>::default();
         let put = end.clone();
         let handled = within(py, || mount.handle(request, move |ended| put.put(ended)))?;
@@ -388,11 +388,11 @@ impl Mount {
         &self,
         py: Python<'_>,
         given: GivenRequest<'_>,
-        taken: Option<&Taken>,
+        accepted: Option<&Accepted>,
         limit: WaitLimit,
     ) -> PyResult<Py<PyAny>> {
         let (host, mount) = self.get()?;
-        let request = Taken::put(taken, given.request(&host)?);
+        let request = Accepted::put(accepted, given.request(&host)?);
         match wait_interruptibly(py, limit, |waiting| mount.handle_blocking(request, waiting))? {
             Progress::Ready(response) => Ok(reply(py, &host, response)?.into_any().unbind()),
             Progress::Pending(_) | Progress::NotOurs(_) => Ok(py.None()),
@@ -408,12 +408,12 @@ impl Mount {
 
 /// That a mount answers a request, by the route that matched.
 #[pyclass(frozen, module = "pointwork._pointwork")]
-pub(crate) struct Taken(pointwork_embed::Taken);
+pub(crate) struct Accepted(pointwork_embed::Accepted);
 
-impl Taken {
-    fn put(taken: Option<&Self>, mut request: Request<Body>) -> Request<Body> {
-        if let Some(Self(taken)) = taken {
-            request.extensions_mut().insert(taken.clone());
+impl Accepted {
+    fn put(accepted: Option<&Self>, mut request: Request<Body>) -> Request<Body> {
+        if let Some(Self(accepted)) = accepted {
+            request.extensions_mut().insert(accepted.clone());
         }
         request
     }

@@ -24,11 +24,11 @@ mod _pointwork {
     #[pymodule_export]
     use crate::answers::{EventAnswer, RouteAnswer};
     #[pymodule_export]
-    use crate::body::{PieceAnswer, Pieces};
+    use crate::body::{ChunkAnswer, Chunks};
     #[pymodule_export]
     use crate::calls::{EventCall, RouteCall};
     #[pymodule_export]
-    use crate::host::{Host, Mount, Operation, Server, Taken, write_log};
+    use crate::host::{Accepted, Host, Mount, Operation, Server, write_log};
     #[pymodule_export]
     use crate::message::InFlight;
     #[pymodule_export]

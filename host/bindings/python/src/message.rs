@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::body::{Pieces, body_of};
+use crate::body::{Chunks, body_of};
 use crate::headers::{GivenHeaders, headers, headers_of};
 use crate::thread::attached;
 
@@ -69,13 +69,13 @@ pub(crate) fn reply_of(
     Ok(reply)
 }
 
-/// A reply for Python: status, headers, and the body as bytes or [`Pieces`].
+/// A reply for Python: status, headers, and the body as bytes or [`Chunks`].
 pub(crate) fn reply<'py>(py: Python<'py>, host: &Host, reply: Response<Body>) -> PyResult<Bound<'py, PyTuple>> {
     let (head, body) = reply.into_parts();
     let headers = headers(py, &head.headers)?;
     let body = match body.try_into_bytes() {
         Ok(bytes) => PyBytes::new(py, &bytes).into_any(),
-        Err(body) => Bound::new(py, Pieces::new(host.pieces(body)))?.into_any(),
+        Err(body) => Bound::new(py, Chunks::new(host.chunks(body)))?.into_any(),
     };
     (head.status.as_u16(), headers, body).into_pyobject(py)
 }

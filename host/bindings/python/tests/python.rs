@@ -25,8 +25,8 @@ fn guests() -> PathBuf {
     let folder = work().join("guests");
     fs::create_dir_all(&folder).expect("a folder");
     let write = |name: &str, guest: Guest| fs::write(folder.join(name), guest.build()).expect("it is written");
-    let pieces = ["a", "b", "c"].map(str::to_owned).to_vec();
-    let stream = Program::new().step(Step::Stream(200, pieces));
+    let chunks = ["a", "b", "c"].map(str::to_owned).to_vec();
+    let stream = Program::new().step(Step::Stream(200, chunks));
     let stream = stream.step(Step::Finish).ends(End::Deferred);
     write(
         "shop.wasm",

@@ -217,7 +217,7 @@ def test_a_body_that_nobody_reads_any_more_is_woken() -> None:
 
         @app.get("/it")
         async def it(request: Request) -> Response:
-            async def pieces() -> Any:
+            async def chunks() -> Any:
                 try:
                     yield b"a"
                     waits.set()
@@ -225,7 +225,7 @@ def test_a_body_that_nobody_reads_any_more_is_woken() -> None:
                 finally:
                     ended.set()
 
-            return Response(body=pieces())
+            return Response(body=chunks())
 
         stream = app.request("GET", "/it").stream()
         assert next(stream) == b"a"

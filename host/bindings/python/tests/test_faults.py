@@ -114,11 +114,11 @@ def test_an_exception_that_is_none_ends_its_request_and_not_the_loop(leaves: typ
 
         @app.get("/body")
         async def body(request: Request) -> Response:
-            async def pieces() -> Any:
+            async def chunks() -> Any:
                 yield b"a"
                 raise leaves
 
-            return Response(body=pieces())
+            return Response(body=chunks())
 
         @app.channel("db").on("ask")
         async def ask(event: Event) -> None:
@@ -269,8 +269,8 @@ def test_an_application_is_not_copied() -> None:
 
 
 def test_a_generator_is_no_function_of_a_route(app: App) -> None:
-    def pieces(request: Request) -> Any:
-        yield b"piece"
+    def chunks(request: Request) -> Any:
+        yield b"chunk"
 
     with pytest.raises(TypeError, match="is a generator"):
-        app.get("/pieces")(pieces)
+        app.get("/chunks")(chunks)

@@ -94,25 +94,25 @@ def test_routes_are_functions(app: App) -> None:
     assert app.figures().routes == 5
 
 
-def test_bodies_are_streamed_both_ways_piece_by_piece(app: App) -> None:
+def test_bodies_are_streamed_both_ways_chunk_by_chunk(app: App) -> None:
     asked = []
 
     @app.post("/def", stream=True)
     def upper(request: Request) -> Response:
-        return Response(200, None, (piece.upper() for piece in request.stream()))
+        return Response(200, None, (chunk.upper() for chunk in request.stream()))
 
     @app.post("/async", stream=True)
     async def upper_async(request: Request) -> Response:
-        async def pieces() -> Any:
-            async for piece in request.stream():
-                yield piece.upper()
+        async def chunks() -> Any:
+            async for chunk in request.stream():
+                yield chunk.upper()
 
-        return Response(200, {"content-type": "x/y"}, pieces())
+        return Response(200, {"content-type": "x/y"}, chunks())
 
     def upload() -> Any:
-        for piece in ("a", b"b" * 200_000, bytearray(b"c")):
-            asked.append(len(piece))
-            yield piece
+        for chunk in ("a", b"b" * 200_000, bytearray(b"c")):
+            asked.append(len(chunk))
+            yield chunk
 
     for path in ("/def", "/async"):
         reply = app.request("POST", path, body=upload())
@@ -126,7 +126,7 @@ def test_nothing_is_written_ahead_and_a_reader_that_goes_away_ends_the_writer(ap
 
     @app.get("/endless")
     def endless(request: Request) -> Response:
-        def pieces() -> Any:
+        def chunks() -> Any:
             nonlocal written
             try:
                 while True:
@@ -135,7 +135,7 @@ def test_nothing_is_written_ahead_and_a_reader_that_goes_away_ends_the_writer(ap
             finally:
                 ended.set()
 
-        return Response(body=pieces())
+        return Response(body=chunks())
 
     reply = app.request("GET", "/endless")
     stream = reply.stream()
@@ -151,11 +151,11 @@ def test_nothing_is_written_ahead_and_a_reader_that_goes_away_ends_the_writer(ap
 def test_a_body_that_breaks_off_raises(app: App) -> None:
     @app.get("/breaks")
     def breaks(request: Request) -> Response:
-        def pieces() -> Any:
+        def chunks() -> Any:
             yield b"a"
             raise OSError("the disk is gone")
 
-        return Response(body=pieces())
+        return Response(body=chunks())
 
     with pytest.raises(pointwork.BodyError, match="the disk is gone"):
         app.request("GET", "/breaks").read()

@@ -52,11 +52,11 @@ def routes(shop: App) -> App:
 
     @shop.post("/upper", stream=True)
     async def upper(request: Request) -> Response:
-        async def pieces() -> Any:
-            async for piece in request.stream():
-                yield piece.upper()
+        async def chunks() -> Any:
+            async for chunk in request.stream():
+                yield chunk.upper()
 
-        return Response(body=pieces())
+        return Response(body=chunks())
 
     @shop.get("/who")
     def who(request: Request) -> Any:
@@ -65,7 +65,7 @@ def routes(shop: App) -> App:
     return shop
 
 
-def pieces() -> Iterator[bytes]:
+def chunks() -> Iterator[bytes]:
     for letter in (b"a", b"b", b"c"):
         yield letter * 70_000
 
@@ -88,7 +88,7 @@ def test_it_is_an_application_of_asgi(routes: App) -> None:
         check(client)
         assert client.get("/nowhere").status_code == 404
         assert client.get("/ask").json() != "pointwork-loop"
-        assert client.post("/upper", content=pieces()).content == b"".join(pieces()).upper()
+        assert client.post("/upper", content=chunks()).content == b"".join(chunks()).upper()
 
 
 def test_a_client_that_goes_away_cancels_its_request(app: App) -> None:
@@ -115,13 +115,13 @@ def test_a_server_that_reads_slowly_slows_the_writer_down(app: App) -> None:
 
     @app.get("/endless")
     async def endless(request: Request) -> Response:
-        async def pieces() -> Any:
+        async def chunks() -> Any:
             nonlocal written
             while True:
                 written += 1
                 yield b"x" * 10_000
 
-        return Response(body=pieces())
+        return Response(body=chunks())
 
     async def main() -> None:
         asgi, stopped = app.asgi, asyncio.Event()
@@ -152,20 +152,20 @@ def test_a_server_that_reads_slowly_slows_the_writer_down(app: App) -> None:
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_client_that_leaves_ends_a_reply_without_end(app: App, quiet: bool) -> None:
-    """Servers take pieces for a client that left, and tell it who asks."""
+    """Servers take chunks for a client that left, and tell it who asks."""
     ended = threading.Event()
 
     @app.get("/endless")
     async def endless(request: Request) -> Response:
-        async def pieces() -> Any:
+        async def chunks() -> Any:
             try:
                 while True:
-                    yield b"piece"
+                    yield b"chunk"
                     await asyncio.sleep(3600 if quiet else 0)
             finally:
                 ended.set()
 
-        return Response(body=pieces())
+        return Response(body=chunks())
 
     async def main() -> None:
         sent, messages = asyncio.Event(), [{"type": "http.request", "body": b"", "more_body": False}]
@@ -205,11 +205,11 @@ def test_a_body_is_read_on_the_loop_of_its_request(app: App) -> None:
     async def second() -> None:
         here = asyncio.get_running_loop()
 
-        async def pieces() -> Any:
+        async def chunks() -> Any:
             assert asyncio.get_running_loop() is here
             yield b"mine"
 
-        reply = await app.handle("POST", "/echo", body=pieces())
+        reply = await app.handle("POST", "/echo", body=chunks())
         assert (reply.status, await reply.stream().read_async()) == (200, b"mine")
 
     thread = threading.Thread(target=asyncio.run, args=(first(),))
@@ -410,7 +410,7 @@ def served_by_wsgi(application: Any) -> Iterator[str]:
 def test_it_is_an_application_of_wsgi(routes: App) -> None:
     with served_by_wsgi(routes.wsgi) as url, httpx.Client(base_url=url, timeout=30) as client:
         check(client)
-        whole = b"".join(pieces())
+        whole = b"".join(chunks())
         assert client.post("/upper", content=whole).content == whole.upper()
 
 

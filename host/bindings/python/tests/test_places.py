@@ -226,7 +226,7 @@ def test_bodies_take_no_place_of_the_pool() -> None:
         @app.post("/count", stream=True)
         def count(request: Request) -> Response:
             all_run.wait(30)
-            size = sum(len(piece) for piece in request.stream())
+            size = sum(len(chunk) for chunk in request.stream())
             return Response(body=iter([str(size)]))
 
         def upload() -> Any:

@@ -21,19 +21,19 @@ def product(request: pointwork.Request) -> pointwork.Response:
     assert_type(request.headers["Content-Type"], str)
     assert_type(request.query.get_all("tag"), list[str])
 
-    def pieces() -> Iterator[bytes]:
+    def chunks() -> Iterator[bytes]:
         yield b"a"
 
-    return pointwork.Response(200, {"x": "y"}, pieces())
+    return pointwork.Response(200, {"x": "y"}, chunks())
 
 
 @app.post("/products", stream=True)
 async def made(request: pointwork.Request) -> pointwork.Response:
-    async def pieces() -> AsyncIterator[str]:
-        async for piece in request.stream():
-            yield piece.decode()
+    async def chunks() -> AsyncIterator[str]:
+        async for chunk in request.stream():
+            yield chunk.decode()
 
-    return pointwork.Response(body=pieces())
+    return pointwork.Response(body=chunks())
 
 
 assert_type(app.load("shop", b""), pointwork.ModuleInfo)

@@ -47,12 +47,13 @@ fn kill(cargo: &mut Child) {
     let _ = cargo.kill();
 }
 
-/// From now on [`stop`] ends what cargo runs, and Ctrl-C in a terminal does not reach cargo by itself.
-pub(crate) fn is_stopped_here() {
-    IN_A_GROUP.store(true, Ordering::Relaxed);
+/// From now on cargo runs in a process group of its own: [`stop`] ends it with its compilers, and Ctrl-C in a
+/// terminal does not reach cargo by itself.
+pub(crate) fn run_in_process_group() {
+    IN_PROCESS_GROUP.store(true, Ordering::Relaxed);
 }
 
-static IN_A_GROUP: AtomicBool = AtomicBool::new(false);
+static IN_PROCESS_GROUP: AtomicBool = AtomicBool::new(false);
 
 /// Writes what cargo says to standard error, also if nobody reads it any more.
 fn forward(mut from: ChildStderr) {
@@ -86,7 +87,7 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
     command.args(&args.cargo_args);
 
     #[cfg(unix)]
-    if IN_A_GROUP.load(Ordering::Relaxed) {
+    if IN_PROCESS_GROUP.load(Ordering::Relaxed) {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
     }
     // Cargo ends when it cannot write, and shows its progress on a terminal alone.
@@ -107,7 +108,7 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
         stderr.map(|stderr| scope.spawn(move || forward(stderr)));
         stdout.map_or(Ok(None), |stdout| built_file(stdout, package))
     });
-    let status = ended().or_failed("cannot wait for cargo")?;
+    let status = wait().or_failed("cannot wait for cargo")?;
     if !status.success() {
         return Err(
             Error::failed(format!("cargo could not build package `{}`", package.name))
@@ -122,8 +123,8 @@ pub(super) fn cargo_build(package: &CargoPackage, args: &BuildArgs) -> Result<Pa
     })
 }
 
-/// How the cargo ended that ran.
-fn ended() -> io::Result<ExitStatus> {
+/// Waits for cargo to end.
+fn wait() -> io::Result<ExitStatus> {
     let mut running = RUNNING.lock();
     match &mut *running {
         Cargo::Running(child) => {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 
-pub(crate) use self::compile::{is_stopped_here, stop};
+pub(crate) use self::compile::{run_in_process_group, stop};
 pub(crate) use self::package::CargoPackage;
 use crate::error::Result;
 use crate::lint;
@@ -187,7 +187,7 @@ pub(crate) fn build_in_memory(package: &CargoPackage, args: &BuildArgs) -> Resul
 }
 
 /// The path relative to the current directory, if it lies below it.
-fn relative(path: &Path) -> &Path {
+pub(crate) fn relative(path: &Path) -> &Path {
     std::env::current_dir()
         .ok()
         .and_then(|here| path.strip_prefix(here).ok())

@@ -14,11 +14,12 @@ use tokio::net::TcpListener;
 use self::module::{DevModule, Outcome};
 use self::sources::{Changed, Sources};
 use crate::app::{self, Loadable};
+use crate::build::relative;
 use crate::config;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::lint;
-use crate::serve::{self, PlaceArgs, Server, Signals, Watch};
+use crate::serve::{self, Server, ServerArgs, Signals, Watch};
 use crate::ui::Terminal;
 
 const EXAMPLES: &str = "\
@@ -47,7 +48,7 @@ pub(crate) struct DevArgs {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    place: PlaceArgs,
+    server: ServerArgs,
 
     /// Build with the profile `release`, which takes longer and serves faster
     #[arg(long)]
@@ -57,7 +58,7 @@ pub(crate) struct DevArgs {
 impl DevArgs {
     fn config(&self) -> Result<Config> {
         let mut config = config::load(self.config.as_deref())?;
-        self.place.apply(&mut config);
+        self.server.apply(&mut config);
         config.development = true;
         config.admin = None;
         config.state = None;
@@ -88,25 +89,25 @@ async fn dev(args: &DevArgs, mut signals: Signals, terminal: &mut Terminal) -> R
     let app = app::create(&config, None)?;
     app::bind(&app, &channels)?;
     let starting = async {
-        let mut workshop = Workshop::new(&app, &config, &modules, args.release).await?;
+        let mut sources = SourceModules::new(&app, &config, &modules, args.release).await?;
         let mut others = Vec::new();
         // In the order of the configuration (spec D9).
         for loadable in &modules {
-            match workshop.place(&loadable.module.name) {
-                Some(place) => workshop.start(place).await,
+            match sources.position(&loadable.module.name) {
+                Some(index) => sources.start(index).await,
                 None => others.push((loadable, app::load_file(&app, loadable, &config).await?)),
             }
         }
-        Ok((workshop, others))
+        Ok((sources, others))
     };
-    let Some((workshop, others)) = signals.unless_one_comes(starting).await? else {
+    let Some((sources, others)) = signals.unless_one_comes(starting).await? else {
         return signals.unless_second_cuts(app.close()).await;
     };
     let server = Server::new(app.clone(), listener, &config, signals)?;
     server.announce(&channels, terminal)?;
     let others = Watch::new(others, &config);
     let watching = tokio::spawn(async move {
-        tokio::join!(workshop.run(), others.run(app));
+        tokio::join!(sources.run(), others.run(app));
     });
     server.run(Some(watching)).await
 }
@@ -124,14 +125,14 @@ fn warn_of_crashes(listener: &TcpListener, terminal: &mut Terminal) {
 }
 
 /// The modules that are built from sources.
-struct Workshop {
+struct SourceModules {
     app: App,
     modules: Vec<DevModule>,
     sources: Sources,
     terminal: Terminal,
 }
 
-impl Workshop {
+impl SourceModules {
     async fn new(app: &App, config: &Config, loadables: &[Loadable<'_>], release: bool) -> Result<Self> {
         let mut modules = Vec::new();
         for loadable in loadables {
@@ -150,18 +151,18 @@ impl Workshop {
         })
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    fn position(&self, name: &str) -> Option<usize> {
         self.modules.iter().position(|module| module.name == name)
     }
 
     /// Builds and loads a module. If that fails, it waits for changes, and tries again.
-    async fn start(&mut self, place: usize) {
+    async fn start(&mut self, index: usize) {
         loop {
-            let module = &mut self.modules[place];
+            let module = &mut self.modules[index];
             let (name, package) = (module.name.clone(), module.package().display().to_string());
             self.terminal
                 .note(format_args!("building module `{name}` from {package}"));
-            match self.update(place).await {
+            match self.update(index).await {
                 Ok(outcome) => return self.warn(outcome),
                 Err(error) => {
                     self.terminal.error(&error);
@@ -191,21 +192,21 @@ impl Workshop {
             settings,
             configuration,
         } = changed;
-        let file = shown(&file);
+        let file = relative(&file).display();
         if configuration {
             self.terminal
                 .warning(format_args!("{file} changed; `pointwork dev` reads it when it starts"));
         }
-        for place in modules {
-            if settings && let Err(error) = self.modules[place].find().await {
+        for index in modules {
+            if settings && let Err(error) = self.modules[index].find().await {
                 self.terminal.error(&error);
                 continue;
             }
-            if !self.modules[place].is_loaded() {
+            if !self.modules[index].is_loaded() {
                 continue;
             }
-            let updated = self.update(place).await;
-            let name = &self.modules[place].name;
+            let updated = self.update(index).await;
+            let name = &self.modules[index].name;
             match updated {
                 Ok(outcome) => {
                     let seconds = since.elapsed().as_secs_f64();
@@ -237,13 +238,13 @@ impl Workshop {
         }
     }
 
-    async fn update(&mut self, place: usize) -> Result<Outcome> {
-        let module = &mut self.modules[place];
+    async fn update(&mut self, index: usize) -> Result<Outcome> {
+        let module = &mut self.modules[index];
         let begun = SystemTime::now();
         let (component, files) = module.build().await?;
         let published = module.publish(&self.app, component).await;
         // Directories are read; the new version should not wait for it.
-        self.sources.built(place, files, module.roots(), begun);
+        self.sources.built(index, files, module.roots(), begun);
         published
     }
 }
@@ -251,10 +252,4 @@ impl Workshop {
 /// Paths in events are absolute.
 fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// The path relative to the current directory, if it lies below it.
-fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).display().to_string()
 }

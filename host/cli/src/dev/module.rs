@@ -78,18 +78,14 @@ impl DevModule {
         if self.digest.as_ref() == Some(&digest) {
             return Ok(Outcome::Same);
         }
-        let change = app
+        let module = app
             .module(&self.name)
             .bytes(component.clone())
             .options(self.options.clone());
-        let published = match self.digest {
-            Some(_) => change.swap().await.map(|change| routes(&change)),
-            None => change.load().await.map(|_| String::new()),
-        };
         let refused = |error| Error::refused(format!("module `{}` is refused", self.name), &error);
-        let text = published.map_err(refused)?;
+        let change = module.load_or_swap().await.map_err(refused)?;
         self.digest = Some(digest);
-        Ok(Outcome::Loaded(text, component))
+        Ok(Outcome::Loaded(routes(&change), component))
     }
 }
 

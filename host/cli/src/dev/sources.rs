@@ -15,16 +15,16 @@ use crate::watch::Directories;
 
 /// The time between the first change and the build: an editor saves a file in several steps, and several files at once.
 /// A change during a build leads to another build, so nothing has to be quiet for longer.
-const SETTLE: Duration = Duration::from_millis(15);
+const DEBOUNCE: Duration = Duration::from_millis(15);
 
 /// The times of files lag behind the clock by a tick of the system.
-const CLOCK: Duration = Duration::from_millis(10);
+const CLOCK_LAG: Duration = Duration::from_millis(10);
 
 /// Files that decide how every module is built. Cargo.lock is not among them, since cargo writes it.
 const SETTINGS: &[&str] = &["Cargo.toml", "config.toml", "rust-toolchain", "rust-toolchain.toml"];
 
 /// Directories that hold no sources.
-const OTHERS: &[&str] = &["node_modules", "target"];
+const IGNORED: &[&str] = &["node_modules", "target"];
 
 pub(super) struct Sources {
     directories: Directories,
@@ -83,7 +83,7 @@ impl Sources {
     /// that is new among them and changed since the build began was not known as a source when it did.
     pub(super) fn built(&mut self, module: usize, files: Vec<PathBuf>, roots: &[PathBuf], begun: SystemTime) {
         let files: HashSet<_> = files.into_iter().collect();
-        let begun = begun.checked_sub(CLOCK).unwrap_or(begun);
+        let begun = begun.checked_sub(CLOCK_LAG).unwrap_or(begun);
         let is_later = |file: &&PathBuf| {
             fs::metadata(file)
                 .and_then(|file| file.modified())
@@ -118,7 +118,7 @@ impl Sources {
         loop {
             let is_changed = self.shared.state.lock().changed.is_some();
             if is_changed {
-                tokio::time::sleep(SETTLE).await;
+                tokio::time::sleep(DEBOUNCE).await;
                 // New directories.
                 self.watch();
                 if let Some(changed) = mem::take(&mut self.shared.state.lock().changed) {
@@ -153,7 +153,7 @@ fn add_tree(directory: &Path, found: &mut HashSet<PathBuf>) {
     // A directory that cannot be read is reported by cargo, if it matters.
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        if !is_other(&entry.path()) || entry.file_name() == ".cargo" {
+        if !is_ignored(&entry.path()) || entry.file_name() == ".cargo" {
             add_tree(&entry.path(), found);
         }
     }
@@ -171,7 +171,7 @@ impl Shared {
                     EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
                 );
                 for path in &event.paths {
-                    state.change(path, arrives && path.is_dir() && !is_other(path));
+                    state.change(path, arrives && path.is_dir() && !is_ignored(path));
                 }
             }
         }
@@ -183,9 +183,9 @@ impl Shared {
     }
 }
 
-fn is_other(directory: &Path) -> bool {
+fn is_ignored(directory: &Path) -> bool {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with('.') || OTHERS.contains(&&*name)
+    name.starts_with('.') || IGNORED.contains(&&*name)
 }
 
 impl State {

@@ -16,7 +16,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const LIMIT: usize = 2 * 1024 * 1024;
 
 /// A buffer that grew beyond this is freed once its lines are written.
-const KEPT: usize = 64 * 1024;
+const KEPT_CAPACITY: usize = 64 * 1024;
 
 /// The pause before the next try, if a stream that another process made non-blocking is full.
 const RETRY: Duration = Duration::from_millis(10);
@@ -134,7 +134,7 @@ impl Lines {
     }
 
     fn clear(&mut self) {
-        if self.text.capacity() > KEPT {
+        if self.text.capacity() > KEPT_CAPACITY {
             *self = Self::default();
         }
         self.text.clear();

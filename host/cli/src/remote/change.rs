@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use http::Method;
-use pointwork::{ChangeKind, Diff};
-use pointwork_admin::ChangeReport;
+use pointwork::{Change, ChangeKind, Diff};
 use pointwork_core::read_file;
 
 use super::list::short;
@@ -72,7 +71,7 @@ fn show(reply: &Reply, json: bool, terminal: &mut Terminal) -> Result<()> {
         terminal.line(reply.json());
         return Ok(());
     }
-    let change: ChangeReport = reply.read()?;
+    let change: Change = reply.read()?;
     let done = change.kind.to_string().replace('-', " ");
     terminal.line(format_args!("module `{}` {}", change.module, styled(DONE, done)));
     let before = change
@@ -94,7 +93,7 @@ fn show(reply: &Reply, json: bool, terminal: &mut Terminal) -> Result<()> {
 }
 
 /// One side of the differences of a change: routes as they are, the others with their kind.
-fn declarations(change: &ChangeReport, side: fn(&Diff) -> &Vec<String>) -> Vec<String> {
+fn declarations(change: &Change, side: fn(&Diff) -> &Vec<String>) -> Vec<String> {
     let of_kind = |kind: &'static str, diff| side(diff).iter().map(move |item| format!("{kind}{item}"));
     of_kind("", &change.routes)
         .chain(of_kind("channel ", &change.channels))

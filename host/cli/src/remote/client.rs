@@ -37,19 +37,19 @@ impl Reply {
 }
 
 pub(super) async fn send(
-    place: &AdminAddress,
+    address: &AdminAddress,
     token: Option<&str>,
     method: Method,
     path: &str,
     component: Option<Vec<u8>>,
 ) -> Result<Reply> {
     let failed = |error: BoxError| {
-        Error::failed(format!("cannot reach the admin endpoint at `{place}`"))
+        Error::failed(format!("cannot reach the admin endpoint at `{address}`"))
             .with_source(error)
             .with_hint("it exists while `pointwork serve` runs with `--admin` or with an [admin] in its configuration")
     };
     let request = request(token, method, path, component).map_err(|error| failed(error.into()))?;
-    let exchange = match place {
+    let exchange = match address {
         AdminAddress::Listen(listen) => exchange(TcpStream::connect(listen.as_str()).await, request).await,
         #[cfg(unix)]
         AdminAddress::Socket(path) => exchange(tokio::net::UnixStream::connect(path).await, request).await,
@@ -62,7 +62,7 @@ pub(super) async fn send(
     }
     serde_json::from_slice(&body)
         .map(Reply)
-        .or_failed(format_args!("the server at `{place}` is not an admin endpoint"))
+        .or_failed(format_args!("the server at `{address}` is not an admin endpoint"))
 }
 
 fn request(

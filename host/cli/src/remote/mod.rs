@@ -39,7 +39,7 @@ pub(crate) struct RemoteArgs {
 
 impl RemoteArgs {
     /// The address and the token file of the endpoint.
-    fn place(&self) -> Result<Admin> {
+    fn endpoint(&self) -> Result<Admin> {
         if let Some(address) = &self.admin {
             return Ok(Admin {
                 address: address.clone(),
@@ -66,7 +66,7 @@ impl RemoteArgs {
     ///
     /// The endpoint cannot be reached, or its reply is an error. A refused component has the exit code 5.
     fn send(&self, method: http::Method, path: &str, component: Option<Vec<u8>>) -> Result<Reply> {
-        let admin = self.place()?;
+        let admin = self.endpoint()?;
         let token = admin.token_file.as_deref().map(token::read).transpose()?;
         let runtime = Builder::new_current_thread()
             .enable_all()

@@ -18,7 +18,7 @@ use crate::token;
 
 pub(super) struct Endpoint {
     /// The path of its socket, or its URL.
-    pub(super) place: String,
+    pub(super) address: String,
     pub(super) serving: JoinHandle<()>,
 }
 
@@ -34,34 +34,37 @@ pub(super) async fn start(
     let Some(admin) = &config.admin else {
         return Ok(None);
     };
-    let place = &admin.address;
+    let address = &admin.address;
     let mut admin_options = AdminOptions::new()
         .component_limit(config.app_options().compile.size)
         .shutdown_grace(config.server_options().shutdown_grace)
         .dropped_log_lines(dropped_lines)
         .module_options(module_options(config, modules));
     if let Some(file) = &admin.token_file {
-        let token = Token::new(&token::read(file)?).map_err(|error| failed(place, error))?;
+        let token = Token::new(&token::read(file)?).map_err(|error| failed(address, error))?;
         admin_options = admin_options.token(token);
-    } else if matches!(place, AdminAddress::Listen(_)) {
+    } else if matches!(address, AdminAddress::Listen(_)) {
         // The command line names the endpoint; a configuration without a token is refused when it is parsed.
-        let error = Error::new(Exit::Usage, format!("the admin endpoint on `{place}` has no token"));
+        let error = Error::new(Exit::Usage, format!("the admin endpoint on `{address}` has no token"));
         return Err(error.with_hint("name a file with a token: `--token-file FILE`; a socket needs none"));
     }
-    let endpoint = Admin::with_options(app, admin_options).map_err(|error| failed(place, error))?;
-    let listener = match place {
-        AdminAddress::Socket(path) => Listener::unix(path).map_err(|error| failed(place, error))?,
+    let endpoint = Admin::with_options(app, admin_options).map_err(|error| failed(address, error))?;
+    let listener = match address {
+        AdminAddress::Socket(path) => Listener::unix(path).map_err(|error| failed(address, error))?,
         AdminAddress::Listen(listen) => {
             let listener = TcpListener::bind(listen.as_str()).await;
-            Listener::tcp(listener.map_err(|error| cannot_listen(place).with_source(error))?)
+            Listener::tcp(listener.map_err(|error| cannot_listen(address).with_source(error))?)
         }
     };
-    let place = listener.to_string();
+    let shown = listener.to_string();
     let serving = endpoint
         .serve(listener)
         .map_err(|error| failed(&admin.address, error))?;
     let serving = tokio::spawn(serving.with_graceful_shutdown(stop.cancelled_owned()));
-    Ok(Some(Endpoint { place, serving }))
+    Ok(Some(Endpoint {
+        address: shown,
+        serving,
+    }))
 }
 
 /// The options of an uploaded module: those of the configuration for its name, or for all modules. The configured digest
@@ -77,16 +80,19 @@ fn module_options(config: &Config, modules: &[Loadable<'_>]) -> impl Fn(&str) ->
     move |name| known.get(name).unwrap_or(&any).clone()
 }
 
-fn cannot_listen(place: &AdminAddress) -> Error {
-    Error::new(Exit::Address, format!("the admin endpoint cannot listen on `{place}`"))
+fn cannot_listen(address: &AdminAddress) -> Error {
+    Error::new(
+        Exit::Address,
+        format!("the admin endpoint cannot listen on `{address}`"),
+    )
 }
 
-fn failed(place: &AdminAddress, error: pointwork_admin::Error) -> Error {
+fn failed(address: &AdminAddress, error: pointwork_admin::Error) -> Error {
     match error.kind() {
-        ErrorKind::InUse => cannot_listen(place)
+        ErrorKind::InUse => cannot_listen(address)
             .with_source(error)
             .with_hint("each server has a socket of its own"),
-        ErrorKind::Socket => cannot_listen(place).with_source(error),
-        _ => Error::failed(format!("the admin endpoint on `{place}` cannot be started")).with_source(error),
+        ErrorKind::Socket => cannot_listen(address).with_source(error),
+        _ => Error::failed(format!("the admin endpoint on `{address}` cannot be started")).with_source(error),
     }
 }

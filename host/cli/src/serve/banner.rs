@@ -11,11 +11,10 @@ pub(super) fn text(adapter: Adapter, app: &App, channels: &Channels) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = format!("pointwork {version}");
     let mut text = format!("{} on {adapter}\n\n", styled(STRONG, name));
-    let routes = app.routes();
+    let (routes, modules) = (app.routes(), app.modules());
     if !routes.is_empty() {
-        text.push_str(&format!("{}\n\n", table::routes(&routes)));
+        text.push_str(&format!("{}\n\n", table::routes(&routes, &modules)));
     }
-    let modules = app.modules();
     for table in table::events(channels.rows(), &modules) {
         text.push_str(&format!("{table}\n\n"));
     }

@@ -59,7 +59,7 @@ pub(crate) struct ServeArgs {
     modules: ModuleArgs,
 
     #[command(flatten)]
-    place: PlaceArgs,
+    server: ServerArgs,
 
     /// Swap a component when its file changes
     #[arg(short, long)]
@@ -78,9 +78,9 @@ pub(crate) struct ServeArgs {
     state: Option<PathBuf>,
 }
 
-/// Where a server listens, and with what.
+/// The address, HTTP server, prefix and access log of a server.
 #[derive(Debug, clap::Args)]
-pub(crate) struct PlaceArgs {
+pub(crate) struct ServerArgs {
     /// Address to listen on, host and port; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(short, long, value_name = "ADDR")]
     listen: Option<Listen>,
@@ -98,7 +98,7 @@ pub(crate) struct PlaceArgs {
     access_log: bool,
 }
 
-impl PlaceArgs {
+impl ServerArgs {
     pub(crate) fn apply(&self, config: &mut Config) {
         config.listen = self.listen.clone().or(config.listen.take());
         config.adapter = self.adapter.or(config.adapter);
@@ -111,7 +111,7 @@ impl ServeArgs {
     /// The configuration, overridden by the command line.
     fn config(&self) -> Result<Config> {
         let mut config = self.modules.config()?;
-        self.place.apply(&mut config);
+        self.server.apply(&mut config);
         config.state = self.state.clone().or(config.state);
         config.watch |= self.watch;
         if let Some(address) = &self.admin {
@@ -144,7 +144,7 @@ pub(crate) fn run_in_runtime(server: impl AsyncFnOnce(Signals) -> Result<()>) ->
         .or_failed("cannot start the server's threads")?;
     let result = runtime.block_on(async {
         let signals = Signals::install().or_failed("cannot listen for signals")?;
-        build::is_stopped_here();
+        build::run_in_process_group();
         server(signals).await
     });
     build::stop();
@@ -221,7 +221,7 @@ impl Server {
         terminal.serves();
         let mut banner = banner::text(self.adapter, &self.app, channels);
         if let Some(admin) = &self.admin {
-            banner.push_str(&format!("admin on {}\n", admin.place));
+            banner.push_str(&format!("admin on {}\n", admin.address));
         }
         banner.push_str(&format!("listening on http://{}\n", self.address));
         // A reader of this last line finds all other lines of the start before it.

@@ -13,7 +13,7 @@ use snapbox::str;
 
 use crate::server::{Reply, Server, request, try_request};
 use crate::versions::{configured, rival, served, version};
-use crate::{folder, pointwork, stderr, write};
+use crate::{Says, folder, pointwork, refused, run, stderr, write};
 
 const TOKEN: &str = "4uQ8cVfN1xW7kR2pZ9sT0bY6";
 
@@ -83,9 +83,8 @@ fn upload_of_the_version_that_serves_changes_nothing() {
     let back = server.admin("POST", "/modules/shop/rollback", b"").json();
     assert_eq!(back["digest"], json!(first));
 
-    std::fs::write(folder.path().join("one.wasm"), version(1)).expect("written");
-    pointwork(folder.path())
-        .args(["swap", "shop", "one.wasm", "--admin", "admin.sock"])
+    write(&folder, "one.wasm", version(1));
+    run(&folder, "swap shop one.wasm --admin admin.sock")
         .assert()
         .success()
         .stdout_eq(str![[r#"
@@ -284,11 +283,7 @@ fn socket_is_its_owners_alone_and_gone_with_the_server() {
     let server = Server::start(folder.path(), [""; 0]);
     let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let text = stderr(pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]), 6);
-    assert!(
-        text.contains("is the socket of another process"),
-        "one socket, one server: {text}"
-    );
+    stderr(run(&folder, "serve --listen 127.0.0.1:0"), 6).says(["is the socket of another process"]);
     let end = server.stop("TERM");
     assert_eq!(end.code, Some(0), "{}", end.errors);
     assert!(!socket.exists());
@@ -302,24 +297,16 @@ fn socket_is_its_owners_alone_and_gone_with_the_server() {
 fn address_needs_a_token_and_refuses_clients_without_it() {
     let folder = configured("");
     let admin = ["--admin", "127.0.0.1:0"];
-    let text = stderr(
-        pointwork(folder.path())
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(admin),
-        2,
-    );
-    assert!(text.contains("has no token"), "{text}");
-    write(folder.path(), "short", "secret\n");
-    let short = pointwork(folder.path())
-        .args(["serve", "--listen", "127.0.0.1:0", "--token-file", "short"])
-        .args(admin);
+    stderr(run(&folder, "serve --listen 127.0.0.1:0").args(admin), 2).says(["has no token"]);
+    write(&folder, "short", "secret\n");
+    let short = run(&folder, "serve --listen 127.0.0.1:0 --token-file short").args(admin);
     let text = stderr(short, 3);
     assert!(
         text.contains("`short` has no valid token") && !text.contains("secret"),
         "{text}"
     );
 
-    write(folder.path(), "token", &format!("{TOKEN}\n"));
+    write(&folder, "token", format!("{TOKEN}\n"));
     let server = Server::start(folder.path(), ["--admin", "127.0.0.1:0", "--token-file", "token"]);
     let address = server
         .admin_place()
@@ -344,7 +331,7 @@ fn address_needs_a_token_and_refuses_clients_without_it() {
     }
     assert_eq!(get(&format!("authorization: Bearer {TOKEN}\r\n")).status, 200);
 
-    let modules = || pointwork(folder.path()).args(["modules", "--admin", &address]);
+    let modules = || pointwork(&folder).args(["modules", "--admin", &address]);
     let text = stderr(modules(), 1);
     assert_eq!(
         text,
@@ -389,7 +376,7 @@ impl Outsider {
 #[test]
 fn clients_without_the_token_leave_room_to_those_with_it() {
     let folder = configured("");
-    write(folder.path(), "token", TOKEN);
+    write(&folder, "token", TOKEN);
     let server = Server::start(folder.path(), ["--admin", "127.0.0.1:0", "--token-file", "token"]);
     let address = server.admin_place().trim_start_matches("http://").to_owned();
     let mut outsiders: Vec<_> = (0..70)
@@ -432,21 +419,15 @@ fn clients_without_the_token_leave_room_to_those_with_it() {
 #[test]
 fn commands_change_the_modules() {
     let folder = configured(SOCKET);
-    std::fs::write(folder.path().join("two.wasm"), version(2)).expect("written");
+    write(&folder, "two.wasm", version(2));
     let server = Server::start(folder.path(), [""; 0]);
-    let run = |arguments: &[&str]| {
-        pointwork(folder.path())
-            .args(arguments)
-            .assert()
-            .success()
-            .stderr_eq("")
-    };
-    run(&["modules"]).stdout_eq(str![[r#"
+    let done = |arguments| run(&folder, arguments).assert().success().stderr_eq("");
+    done("modules").stdout_eq(str![[r#"
 MODULE  STATE    FORM         VERSION       BEFORE  SINCE                 CALLS  CRASHES  IN FLIGHT
 shop    serving  synchronous  [..]  -       [..]Z  0      0        0
 
 "#]]);
-    run(&["swap", "shop", "two.wasm"]).stdout_eq(str![[r#"
+    done("swap shop two.wasm").stdout_eq(str![[r#"
 module `shop` swapped
   version  [..]
   before   [..]
@@ -456,7 +437,7 @@ module `shop` swapped
 
 "#]]);
     assert_eq!(served(&server), 2);
-    run(&["rollback", "shop"]).stdout_eq(str![[r#"
+    done("rollback shop").stdout_eq(str![[r#"
 module `shop` rolled back
   version  [..]
   before   [..]
@@ -466,7 +447,7 @@ module `shop` rolled back
 
 "#]]);
     assert_eq!(served(&server), 1);
-    run(&["remove", "shop", "--admin", "admin.sock"]).stdout_eq(str![[r#"
+    done("remove shop --admin admin.sock").stdout_eq(str![[r#"
 module `shop` removed
   before   [..]
   added    nothing
@@ -475,9 +456,8 @@ module `shop` removed
   kept     nothing
 
 "#]]);
-    let modules = pointwork(folder.path()).args(["modules", "--json"]).assert().success();
-    modules.stdout_eq("[]\n");
-    run(&["swap", "shop", "two.wasm"]).stdout_eq(str![[r#"
+    done("modules --json").stdout_eq("[]\n");
+    done("swap shop two.wasm").stdout_eq(str![[r#"
 module `shop` loaded
   version  [..]
   added    GET /version
@@ -492,39 +472,27 @@ module `shop` loaded
 #[test]
 fn refusal_is_printed_like_every_error_and_has_its_code() {
     let folder = configured(SOCKET);
-    write(folder.path(), "text.wasm", "buy tea");
+    write(&folder, "text.wasm", "buy tea");
     let server = Server::start(folder.path(), [""; 0]);
-    pointwork(folder.path())
-        .args(["swap", "shop", "text.wasm"])
-        .assert()
-        .code(5)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(run(&folder, "swap shop text.wasm"), 5).stderr_eq(str![[r#"
 error: module `shop` is refused
   caused by: not a WebAssembly component: it begins with `buy tea`, expected `/0asm`
 
 "#]]);
     assert_eq!(served(&server), 1);
-    let text = stderr(pointwork(folder.path()).args(["remove", "shops"]), 1);
+    let text = stderr(run(&folder, "remove shops"), 1);
     assert_eq!(text, "error: there is no module `shops`; loaded: `shop`\n");
 }
 
 #[test]
 fn missing_endpoint_is_named() {
     let empty = folder();
-    let text = stderr(pointwork(empty.path()).arg("modules"), 2);
-    assert!(
-        text.starts_with("error: no admin endpoint is named, and `pointwork.toml` does not exist\n"),
-        "{text}"
-    );
-    let text = stderr(pointwork(empty.path()).args(["modules", "--admin", "admin.sock"]), 1);
-    assert!(
-        text.starts_with("error: cannot reach the admin endpoint at `admin.sock`\n  caused by: "),
-        "{text}"
-    );
+    refused(run(&empty, "modules"), 2)
+        .stderr_eq("error: no admin endpoint is named, and `pointwork.toml` does not exist\n[..]\n...\n");
+    refused(run(&empty, "modules --admin admin.sock"), 1)
+        .stderr_eq("error: cannot reach the admin endpoint at `admin.sock`\n  caused by: [..]\n...\n");
     let folder = configured("");
-    let text = stderr(pointwork(folder.path()).arg("modules"), 3);
-    assert!(text.starts_with("error: `pointwork.toml` has no [admin]\n"), "{text}");
+    refused(run(&folder, "modules"), 3).stderr_eq("error: `pointwork.toml` has no [admin]\n...\n");
     assert!(!Path::new("admin.sock").exists());
 }
 
@@ -533,9 +501,6 @@ fn endpoint_is_off_by_default() {
     let folder = configured("");
     let server = Server::start(folder.path(), [""; 0]);
     assert!(!server.banner.contains("admin on"), "{}", server.banner);
-    let text = stderr(
-        pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0", "--token-file", "token"]),
-        2,
-    );
-    assert!(text.contains("`--token-file` without an admin endpoint"), "{text}");
+    stderr(run(&folder, "serve --listen 127.0.0.1:0 --token-file token"), 2)
+        .says(["`--token-file` without an admin endpoint"]);
 }

@@ -5,7 +5,7 @@ use snapbox::str;
 
 use crate::example::Example;
 use crate::server::Server;
-use crate::{folder, pointwork, stderr, write};
+use crate::{folder, run, stderr, write};
 
 #[test]
 fn banner_lists_routes_and_channels_and_ends_with_the_address() {
@@ -18,17 +18,17 @@ fn banner_lists_routes_and_channels_and_ends_with_the_address() {
         str![[r#"
 pointwork 0.2.0 on hyper
 
-METHOD  PATH                     ORIGIN  MODULE    HANDLER
-GET     /api/products            replay  products  Products.list
-GET     /api/products/search     replay  products  Products.search
-GET     /api/products/:id        replay  products  Products.show
-GET     /api/products/:id/views  replay  products  Products.views
-GET     /api/products/:id/label  replay  products  Products.label
-POST    /api/products            replay  products  Products.create
-PUT     /api/products/:id        replay  products  Products.replace
-PATCH   /api/products/:id        replay  products  Products.update
-DELETE  /api/products/:id        replay  products  Products.delete
-GET     /api/health              replay  products  Health.show
+METHOD  PATH                     MODULE    HANDLER
+GET     /api/products            products  Products.list
+GET     /api/products/search     products  Products.search
+GET     /api/products/:id        products  Products.show
+GET     /api/products/:id/views  products  Products.views
+GET     /api/products/:id/label  products  Products.label
+POST    /api/products            products  Products.create
+PUT     /api/products/:id        products  Products.replace
+PATCH   /api/products/:id        products  Products.update
+DELETE  /api/products/:id        products  Products.delete
+GET     /api/health              products  Health.show
 
 CHANNEL   DRIVER    EVENTS
 db        sqlite    product:all, product:count, product:create, product:delete, product:one, product:search, product:update, product:viewed, product:views
@@ -83,9 +83,9 @@ fn channels_of_the_host_and_of_modules_stand_in_one_table() {
             &[""],
             Program::new().call("stock:count"),
         ));
-    std::fs::write(folder.path().join("stock.wasm"), module.build()).expect("written");
+    write(&folder, "stock.wasm", module.build());
     let config = "[[module]]\npath = \"stock.wasm\"\n[channels.response]\ndriver = \"response\"\n";
-    write(folder.path(), "pointwork.toml", config);
+    write(&folder, "pointwork.toml", config);
     let server = Server::start(folder.path(), [""; 0]);
     let address = format!("listening on http://{}\n", server.address);
     snapbox::assert_data_eq!(
@@ -93,8 +93,8 @@ fn channels_of_the_host_and_of_modules_stand_in_one_table() {
         str![[r#"
 pointwork 0.2.0 on hyper
 
-METHOD  PATH    ORIGIN  MODULE  HANDLER
-GET     /stock  replay  stock   Stock.all
+METHOD  PATH    MODULE  HANDLER
+GET     /stock  stock   Stock.all
 
 CHANNEL   DRIVER        EVENTS
 response  response      send
@@ -110,10 +110,10 @@ stock     module stock  count, item:one
 fn channel_of_a_module_that_the_host_has_too_is_refused_with_both_owners() {
     let folder = folder();
     let module = Guest::new().channel(Channel::new("response").on("send", Program::text("null")));
-    std::fs::write(folder.path().join("reply.wasm"), module.build()).expect("written");
+    write(&folder, "reply.wasm", module.build());
     let config = "[[module]]\npath = \"reply.wasm\"\n[channels.response]\ndriver = \"response\"\n";
-    write(folder.path(), "pointwork.toml", config);
-    let text = stderr(pointwork(folder.path()).arg("serve"), 5);
+    write(&folder, "pointwork.toml", config);
+    let text = stderr(run(&folder, "serve"), 5);
     assert!(
         text.contains("error: module `reply` from `reply.wasm` is refused\n"),
         "{text}"

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::example::{self, Example};
 use crate::server::Server;
-use crate::{folder, pointwork, stderr, write};
+use crate::{folder, pointwork, refused, run, stderr, write};
 
 /// A folder with a channel module `store.wasm` that imports directories.
 fn store() -> TempDir {
@@ -20,7 +20,7 @@ fn store() -> TempDir {
                 .on("two", Program::text("2")),
         )
         .importing("wasi:filesystem/types@0.2.6");
-    std::fs::write(folder.path().join("store.wasm"), store.build()).expect("written");
+    write(&folder, "store.wasm", store.build());
     folder
 }
 
@@ -105,7 +105,7 @@ fn invalid_grant_is_refused_with_file_line_and_column() {
     ] {
         let folder = granted(keys);
         for command in ["serve", "routes"] {
-            let text = stderr(pointwork(folder.path()).arg(command), 3);
+            let text = stderr(pointwork(&folder).arg(command), 3);
             assert_eq!(text, format!("error: {message}\n"), "{command}");
         }
     }
@@ -137,12 +137,9 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
         ),
     ] {
         let folder = store();
-        write(
-            folder.path(),
-            "pointwork.toml",
-            &format!("[[module]]\npath = \"store.wasm\"\n{keys}\n"),
-        );
-        let text = stderr(pointwork(folder.path()).arg("serve"), 3);
+        let config = format!("[[module]]\npath = \"store.wasm\"\n{keys}\n");
+        write(&folder, "pointwork.toml", config);
+        let text = stderr(run(&folder, "serve"), 3);
         assert_eq!(text, format!("error: {message}\n"));
     }
 }
@@ -150,12 +147,7 @@ fn module_that_is_wrong_is_refused_with_file_line_and_column() {
 #[test]
 fn module_without_a_needed_grant_is_refused_with_the_lines_to_add() {
     let folder = granted("clocks = true");
-    pointwork(folder.path())
-        .arg("serve")
-        .assert()
-        .code(5)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(run(&folder, "serve"), 5).stderr_eq(str![[r#"
 error: module `store` from `store.wasm` is refused
   caused by: imports `wasi:filesystem/types@0.2.6`, which it was not granted
 hint: a module without channels is never granted anything: its controllers call channels instead, and are built for wasm32-wasip1, from which `pointwork build` makes components without WASI
@@ -170,8 +162,7 @@ hint: a module without channels is never granted anything: its controllers call 
 #[test]
 fn component_is_checked_without_any_grant() {
     let folder = store();
-    pointwork(folder.path())
-        .args(["check", "store.wasm"])
+    run(&folder, "check store.wasm")
         .assert()
         .code(5)
         .stdout_eq(str![[r#"
@@ -199,17 +190,14 @@ hint: a module without channels is never granted anything: its controllers call 
 #[test]
 fn component_is_checked_with_the_grants_of_a_configuration() {
     let folder = Example::Components.built();
-    pointwork(folder.path())
-        .args([
-            "check",
-            "./target/pointwork/products-store.wasm",
-            "--config",
-            "components.toml",
-        ])
-        .assert()
-        .success()
-        .stderr_eq("")
-        .stdout_eq(str![[r#"
+    run(
+        &folder,
+        "check ./target/pointwork/products-store.wasm --config components.toml",
+    )
+    .assert()
+    .success()
+    .stderr_eq("")
+    .stdout_eq(str![[r#"
 ./target/pointwork/products-store.wasm fits the contract
   form     asynchronous
   contract pointwork:module@0.2.0
@@ -238,12 +226,7 @@ fn component_is_checked_with_the_grants_of_a_configuration() {
 fn component_that_the_configuration_does_not_load_is_not_checked_with_it() {
     let folder = granted("directories = []");
     std::fs::copy(folder.path().join("store.wasm"), folder.path().join("other.wasm")).expect("copied");
-    pointwork(folder.path())
-        .args(["check", "other.wasm", "-c", "pointwork.toml"])
-        .assert()
-        .code(2)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(run(&folder, "check other.wasm -c pointwork.toml"), 2).stderr_eq(str![[r#"
 error: no module of `pointwork.toml` is loaded from `other.wasm`
 hint: its modules are loaded from `store.wasm`
 
@@ -254,11 +237,11 @@ hint: its modules are loaded from `store.wasm`
 fn grants_are_listed_without_the_values_of_the_environment() {
     let folder = folder();
     let module = Guest::new().channel(Channel::new("shop").on("open", Program::new()));
-    std::fs::write(folder.path().join("shop.wasm"), module.build()).expect("written");
+    write(&folder, "shop.wasm", module.build());
     let config = "[[module]]\npath = \"shop.wasm\"\n[module.grant]\n\
         environment = { TOKEN = { from = \"SHOP_TOKEN\" }, LANG = \"C\" }\n\
         sockets = [\"127.0.0.1:5432\"]\nhttp = []\n";
-    write(folder.path(), "pointwork.toml", config);
+    write(&folder, "pointwork.toml", config);
     let server = Server::start_with(folder.path(), [""; 0], |command| {
         command.env("SHOP_TOKEN", "open sesame");
     });
@@ -278,7 +261,7 @@ fn grants_are_listed_without_the_values_of_the_environment() {
 fn component_with_many_imports_has_a_line_for_each() {
     let folder = folder();
     std::fs::copy(example::store(), folder.path().join("store.wasm")).expect("copied");
-    let text = stderr(pointwork(folder.path()).args(["serve", "store.wasm"]), 5);
+    let text = stderr(run(&folder, "serve store.wasm"), 5);
     let lines = "
       [module.grant]
       clocks = true

@@ -1,20 +1,18 @@
 //! `pointwork check`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use pointwork_suite::guest::{Channel, Controller, Guest, Program};
 use snapbox::str;
 
 use crate::versions::version;
-use crate::{example, folder, pointwork, stderr, write};
+use crate::{Says, build, example, folder, pointwork, project, refused, run, stderr, write};
 
 #[test]
 fn component_that_fits_is_described() {
     let folder = folder();
     std::fs::copy(example::controllers(), folder.path().join("products.wasm")).expect("copied");
-    pointwork(folder.path())
-        .args(["check", "products.wasm"])
+    run(&folder, "check products.wasm")
         .assert()
         .success()
         .stderr_eq("")
@@ -55,13 +53,8 @@ products.wasm fits the contract
 #[test]
 fn text_file_is_refused() {
     let folder = folder();
-    write(folder.path(), "notes.wasm", "buy tea");
-    pointwork(folder.path())
-        .args(["check", "notes.wasm"])
-        .assert()
-        .code(5)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    write(&folder, "notes.wasm", "buy tea");
+    refused(run(&folder, "check notes.wasm"), 5).stderr_eq(str![[r#"
 error: `notes.wasm` is refused
   caused by: not a WebAssembly component: it begins with `buy tea`, expected `/0asm`
 
@@ -71,13 +64,8 @@ error: `notes.wasm` is refused
 #[test]
 fn core_module_is_refused() {
     let folder = folder();
-    write(folder.path(), "core.wasm", "\0asm\u{1}\0\0\0");
-    pointwork(folder.path())
-        .args(["check", "core.wasm"])
-        .assert()
-        .code(5)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    write(&folder, "core.wasm", "\0asm\u{1}\0\0\0");
+    refused(run(&folder, "check core.wasm"), 5).stderr_eq(str![[r#"
 error: `core.wasm` is refused
   caused by: a core module, expected a component
 hint: `pointwork build` turns a cargo package into a component
@@ -88,9 +76,8 @@ hint: `pointwork build` turns a cargo package into a component
 #[test]
 fn component_of_another_world_is_refused_with_its_outline() {
     let folder = folder();
-    write(folder.path(), "empty.wasm", "\0asm\r\0\u{1}\0");
-    pointwork(folder.path())
-        .args(["check", "empty.wasm"])
+    write(&folder, "empty.wasm", "\0asm\r\0\u{1}\0");
+    run(&folder, "check empty.wasm")
         .assert()
         .code(5)
         .stdout_eq(str![[r#"
@@ -113,41 +100,21 @@ hint: the component is of another world, or the file is truncated
 
 #[test]
 fn missing_file_is_named() {
-    let text = stderr(pointwork(folder().path()).args(["check", "shop.wasm"]), 1);
-    assert!(
-        text.starts_with("error: cannot read the component `shop.wasm`\n  caused by: "),
-        "{text}"
-    );
+    refused(run(&folder(), "check shop.wasm"), 1)
+        .stderr_eq("error: cannot read the component `shop.wasm`\n  caused by: [..]\n...\n");
 }
 
 #[test]
 fn method_that_is_hardly_meant_is_warned_of() {
     let folder = folder();
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
-    pointwork(folder.path())
-        .args(["new", "slips", "--sdk-path"])
-        .arg(sdk)
-        .assert()
-        .success();
-    let project = folder.path().join("slips");
+    let project = project(&folder, "slips");
     let source = std::fs::read_to_string(project.join("src/lib.rs")).expect("written");
     let slip = source.replacen("#[get]", "#[request_mapping(path = \"\", method = \"ALL\")]", 1);
     assert_ne!(slip, source);
     write(&project, "src/lib.rs", &slip);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
-    pointwork(&project)
-        .args(["build", "--target-dir"])
-        .arg(target)
-        .assert()
-        .success();
-    let output = pointwork(&project)
-        .args(["check", "target/pointwork/slips.wasm"])
-        .output()
-        .expect("it runs");
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stderr).expect("text");
+    build(&project).assert().success();
     assert_eq!(
-        text,
+        stderr(run(&project, "check target/pointwork/slips.wasm"), 0),
         "warning: handler `index` of controller `Greetings` answers only the method `ALL`; a declaration \
          without a method answers every method\n"
     );
@@ -180,11 +147,8 @@ fn name_that_does_not_fit_one_line_is_refused() {
                 routed("Controller", "handler", "path").package(name, "1.0.0"),
             ),
         ] {
-            std::fs::write(folder.path().join("odd.wasm"), guest.build()).expect("written");
-            let output = pointwork(folder.path())
-                .args(["check", "odd.wasm"])
-                .output()
-                .expect("it runs");
+            write(&folder, "odd.wasm", guest.build());
+            let output = run(&folder, "check odd.wasm").output().expect("it runs");
             let text = String::from_utf8(output.stderr).expect("text");
             assert_eq!(output.status.code(), Some(5), "{place} with {shown}: {text}");
             assert!(
@@ -207,8 +171,8 @@ fn file_that_is_not_a_regular_one_is_refused_unread() {
     std::fs::create_dir(folder.path().join("folder")).expect("created");
     for (path, kind) in [("pipe", "a FIFO"), ("/dev/zero", "a device"), ("folder", "a directory")] {
         let module = format!("[[module]]\nname = \"shop\"\npath = \"{path}\"\n");
-        write(folder.path(), "modules.toml", &module);
-        std::fs::write(folder.path().join("shop.wasm"), version(1)).expect("written");
+        write(&folder, "modules.toml", &module);
+        write(&folder, "shop.wasm", version(1));
         let expected = format!("it is {kind}, expected a regular file");
         for (arguments, code) in [
             (&["check", path][..], 1),
@@ -231,14 +195,8 @@ fn file_that_is_not_a_regular_one_is_refused_unread() {
             ),
             (&["swap", "shop", path, "--admin", "admin.sock"], 1),
         ] {
-            let command = pointwork(folder.path())
-                .args(arguments)
-                .timeout(Duration::from_secs(20));
-            let text = stderr(command, code);
-            assert!(
-                text.contains(&expected) && text.contains(&format!("`{path}`")),
-                "{arguments:?}: {text}"
-            );
+            let command = pointwork(&folder).args(arguments).timeout(Duration::from_secs(20));
+            stderr(command, code).says([&expected, &format!("`{path}`")]);
         }
     }
 }
@@ -274,6 +232,5 @@ fn file_over_the_limit_is_refused_unread() {
     }
     let config = std::fs::File::create(folder.path().join("pointwork.toml")).expect("created");
     config.set_len(1 << 40).expect("it has no blocks");
-    let text = stderr(pointwork(folder.path()).arg("routes"), 3);
-    assert!(text.contains("it has 1099511627776 bytes, expected at most"), "{text}");
+    stderr(run(&folder, "routes"), 3).says(["it has 1099511627776 bytes, expected at most"]);
 }

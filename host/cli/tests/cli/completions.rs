@@ -3,12 +3,12 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::{folder, pointwork, stderr};
+use crate::{folder, pointwork, run, stderr};
 
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 
 fn script(shell: &str) -> String {
-    let output = pointwork(folder().path())
+    let output = pointwork(&folder())
         .args(["completions", shell])
         .output()
         .expect("it runs");
@@ -58,6 +58,6 @@ fn bash_accepts_its_script() {
 
 #[test]
 fn unknown_shell_is_a_usage_error_that_lists_them() {
-    let text = stderr(pointwork(folder().path()).args(["completions", "tcsh"]), 2);
+    let text = stderr(run(&folder(), "completions tcsh"), 2);
     assert!(SHELLS.iter().all(|shell| text.contains(shell)), "{text}");
 }

@@ -1,19 +1,15 @@
 //! `pointwork dev`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::example::target_dir;
 use crate::server::Server;
-use crate::{folder, pointwork, stderr, write};
-
-/// Kept between runs, so that the dependencies are built once. Each project has a name of its own.
-fn target_dir() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
-}
+use crate::{folder, pointwork, refused, run, sdk, stderr, write};
 
 /// A project with one controller. Its functions are the handlers.
 struct Project {
@@ -23,14 +19,14 @@ struct Project {
 impl Project {
     fn new(name: &str, handlers: &str) -> Self {
         let folder = folder();
-        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
+        let sdk = sdk();
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
              [lib]\ncrate-type = [\"cdylib\"]\n\n[dependencies]\npointwork-guest = {{ path = {sdk:?} }}\n"
         );
-        write(folder.path(), "Cargo.toml", &manifest);
+        write(&folder, "Cargo.toml", &manifest);
         let configuration = "[[module]]\nname = \"shop\"\npath = \"shop.wasm\"\nbuild = \".\"\ncpu = \"500ms\"\n";
-        write(folder.path(), "pointwork.toml", configuration);
+        write(&folder, "pointwork.toml", configuration);
         let project = Self { folder };
         project.save(handlers);
         project
@@ -188,13 +184,9 @@ fn port_that_is_taken_is_known_before_the_build() {
 #[test]
 fn configuration_without_sources_is_refused() {
     let folder = folder();
-    write(folder.path(), "pointwork.toml", "[[module]]\npath = \"shop.wasm\"\n");
-    let text = stderr(pointwork(folder.path()).arg("dev"), 3);
-    assert!(
-        text.starts_with(
-            "error: no module of `pointwork.toml` has a `build`, so that there are no sources to watch\nhint: "
-        ),
-        "{text}"
+    write(&folder, "pointwork.toml", "[[module]]\npath = \"shop.wasm\"\n");
+    refused(run(&folder, "dev"), 3).stderr_eq(
+        "error: no module of `pointwork.toml` has a `build`, so that there are no sources to watch\nhint: [..]\n...\n",
     );
 }
 

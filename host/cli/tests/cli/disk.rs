@@ -245,11 +245,8 @@ fn no_other_module_answers_for_one_that_is_lost() {
     let folder = configured("");
     let everything = Controller::new("All", "").route("all", None, &["*rest"], Program::text("everything"));
     fs::write(folder.path().join("all.wasm"), Guest::with(everything).build()).expect("written");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &format!("{KEPT}\n[[module]]\npath = \"all.wasm\"\n"),
-    );
+    let config = format!("{KEPT}\n[[module]]\npath = \"all.wasm\"\n");
+    write(&folder, "pointwork.toml", config);
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(upload(&server, &version(7)).status, 201);
     assert_eq!(server.get("/version").body, "7");
@@ -283,7 +280,7 @@ fn routes_of_a_lost_version_are_not_answered_beside_the_one_in_its_place() {
     fs::write(folder.path().join("all.wasm"), Guest::with(everything).build()).expect("written");
     let all = "[[module]]\npath = \"all.wasm\"\n";
     let config = format!("prefix = \"/api\"\n{KEPT}\n{all}[[module]]\npath = \"shop.wasm\"\n");
-    write(folder.path(), "pointwork.toml", &config);
+    write(&folder, "pointwork.toml", &config);
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(upload(&server, &version(2)).status, 200);
     server.stop("KILL");
@@ -326,7 +323,7 @@ fn routes_of_a_lost_version_are_not_answered_beside_the_one_in_its_place() {
 #[test]
 fn lost_module_is_back_once_it_is_uploaded_again() {
     let folder = configured("");
-    write(folder.path(), "pointwork.toml", KEPT);
+    write(&folder, "pointwork.toml", KEPT);
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(upload(&server, &version(7)).status, 201);
     server.stop("KILL");
@@ -355,7 +352,7 @@ fn files_that_a_kill_left_are_removed_at_the_start() {
     let folder = configured(KEPT);
     Server::start(folder.path(), [""; 0]).stop("KILL");
     for place in ["state/.tmp-a", "state/components/.tmp-b", "state/cache/.tmp-c"] {
-        write(folder.path(), place, "torn");
+        write(&folder, place, "torn");
     }
     assert_eq!(temporary_files(folder.path()).len(), 3);
     let server = Server::start(folder.path(), [""; 0]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use pointwork_suite::guest::{Controller, Guest, Program};
 use tempfile::TempDir;
 
-use crate::{folder, pointwork, write};
+use crate::{folder, run, write};
 
 /// A folder for PATH with scripts in place of tools.
 struct Tools(TempDir);
@@ -50,8 +50,7 @@ impl Tools {
 
     /// Runs `pointwork doctor` in a folder. The result is its output and its errors.
     fn doctor(&self, folder: &Path, code: i32) -> (String, String) {
-        let output = pointwork(folder)
-            .arg("doctor")
+        let output = run(folder, "doctor")
             .env("PATH", self.0.path())
             .env_remove("CARGO")
             .output()
@@ -65,11 +64,7 @@ impl Tools {
 /// A project that listens on a free port.
 fn project(more: &str) -> TempDir {
     let folder = folder();
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &format!("listen = \"127.0.0.1:0\"\n{more}"),
-    );
+    write(&folder, "pointwork.toml", format!("listen = \"127.0.0.1:0\"\n{more}"));
     folder
 }
 
@@ -77,12 +72,12 @@ fn project(more: &str) -> TempDir {
 fn nothing_is_missing_for_a_project_that_serves() {
     let folder = project("[[module]]\npath = \"shop.wasm\"\nbuild = \".\"\n");
     let guest = Guest::with(Controller::new("Shop", "").get("a", Program::text("a")));
-    std::fs::write(folder.path().join("shop.wasm"), guest.build()).expect("written");
+    write(&folder, "shop.wasm", guest.build());
     let lock = format!(
         "[[package]]\nname = \"pointwork-guest\"\nversion = \"{}\"\n",
         env!("CARGO_PKG_VERSION")
     );
-    write(folder.path(), "Cargo.lock", &lock);
+    write(&folder, "Cargo.lock", &lock);
     let (out, errors) = Tools::all().doctor(folder.path(), 0);
     assert_eq!(errors, "");
     snapbox::assert_data_eq!(
@@ -205,13 +200,13 @@ fn fault_of_the_project_is_named() {
     ] {
         let folder = project(&config);
         for (file, text) in files {
-            write(folder.path(), file, text);
+            write(&folder, file, text);
         }
         let (out, _) = tools.doctor(folder.path(), code);
         assert!(out.contains(&line), "`{line}` is not in:\n{out}");
     }
     let folder = folder();
-    write(folder.path(), "pointwork.toml", &format!("listen = \"{taken}\"\n"));
+    write(&folder, "pointwork.toml", format!("listen = \"{taken}\"\n"));
     let (out, _) = tools.doctor(folder.path(), 6);
     assert!(
         out.contains(&format!("missing  address {taken} cannot be listened on: ")),

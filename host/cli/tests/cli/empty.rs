@@ -3,7 +3,7 @@
 use snapbox::str;
 
 use crate::server::Server;
-use crate::{folder, pointwork, stderr, write};
+use crate::{folder, pointwork, run, stderr, write};
 
 /// The end of each such message.
 const WHAT_TO_DO: &str = "\
@@ -17,7 +17,7 @@ hint: `pointwork new NAME` creates a project with a module, `pointwork build` co
 #[test]
 fn missing_configuration_is_an_error_with_every_way_out() {
     for command in ["serve", "routes"] {
-        pointwork(folder().path())
+        pointwork(&folder())
             .arg(command)
             .assert()
             .code(3)
@@ -36,14 +36,10 @@ hint: `pointwork new NAME` creates a project with one
 fn configuration_without_a_module_is_served_and_explained() {
     for config in ["", "[limits]\nbody = 100\n", "module = []\n", "prefix = \"/api\"\n"] {
         let folder = folder();
-        write(folder.path(), "pointwork.toml", config);
+        write(&folder, "pointwork.toml", config);
         let expected = format!("warning: there are no routes: pointwork.toml lists no module\n{WHAT_TO_DO}");
-        assert_eq!(stderr(pointwork(folder.path()).arg("routes"), 0), expected, "{config}");
-        pointwork(folder.path())
-            .args(["routes", "--json"])
-            .assert()
-            .success()
-            .stdout_eq("[]\n");
+        assert_eq!(stderr(run(&folder, "routes"), 0), expected, "{config}");
+        run(&folder, "routes --json").assert().success().stdout_eq("[]\n");
 
         let server = Server::start(folder.path(), [""; 0]);
         let errors = std::fs::read_to_string(folder.path().join("errors.log")).expect("text");
@@ -56,14 +52,11 @@ fn configuration_without_a_module_is_served_and_explained() {
 #[test]
 fn endpoint_is_another_way_to_a_module() {
     let folder = folder();
-    write(folder.path(), "pointwork.toml", "[admin]\nsocket = \"admin.sock\"\n");
+    write(&folder, "pointwork.toml", "[admin]\nsocket = \"admin.sock\"\n");
     let server = Server::start(folder.path(), [""; 0]);
     server.logged("`pointwork swap NAME FILE` uploads a module while the server runs");
-    std::fs::write(folder.path().join("shop.wasm"), crate::versions::version(1)).expect("written");
-    pointwork(folder.path())
-        .args(["swap", "shop", "shop.wasm"])
-        .assert()
-        .success();
+    write(&folder, "shop.wasm", crate::versions::version(1));
+    run(&folder, "swap shop shop.wasm").assert().success();
     assert_eq!(crate::versions::served(&server), 1);
 }
 
@@ -72,8 +65,8 @@ fn modules_without_a_controller_are_named() {
     use pointwork_suite::guest::{Channel, Guest, Program};
     let folder = folder();
     let module = Guest::new().channel(Channel::new("db").on("one", Program::new()));
-    std::fs::write(folder.path().join("store.wasm"), module.build()).expect("written");
-    let text = stderr(pointwork(folder.path()).args(["routes", "store.wasm"]), 0);
+    write(&folder, "store.wasm", module.build());
+    let text = stderr(run(&folder, "routes store.wasm"), 0);
     assert_eq!(
         text,
         "warning: there are no routes: no controller in `store`\n\

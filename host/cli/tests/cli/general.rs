@@ -2,16 +2,12 @@
 
 use snapbox::str;
 
-use crate::{folder, pointwork, stderr};
+use crate::{Says, folder, pointwork, run, stderr};
 
 #[test]
 fn help_lists_commands_and_exit_codes() {
     let folder = folder();
-    pointwork(folder.path())
-        .arg("-h")
-        .assert()
-        .success()
-        .stdout_eq(str![[r#"
+    run(&folder, "-h").assert().success().stdout_eq(str![[r#"
 Write HTTP controllers once, compile them to sandboxed WebAssembly components, serve them on the
 HTTP server you run
 
@@ -58,56 +54,35 @@ Exit codes:
 
 #[test]
 fn missing_command_shows_help_and_is_a_usage_error() {
-    let text = stderr(pointwork(folder().path()), 2);
-    assert!(text.contains("Usage: pointwork"), "{text}");
+    stderr(pointwork(&folder()), 2).says(["Usage: pointwork"]);
 }
 
 #[test]
 fn unknown_command_is_a_usage_error_that_suggests() {
-    let text = stderr(pointwork(folder().path()).arg("biuld"), 2);
-    assert!(
-        text.contains("unrecognized subcommand 'biuld'") && text.contains("'build'"),
-        "{text}"
-    );
+    stderr(run(&folder(), "biuld"), 2).says(["unrecognized subcommand 'biuld'", "'build'"]);
 }
 
 #[test]
 fn wrong_log_filter_is_a_usage_error() {
-    let text = stderr(
-        pointwork(folder().path()).args(["--log-level", "pointwork=loud", "build"]),
-        2,
-    );
-    assert!(text.contains("expected a level"), "{text}");
-    let text = stderr(
-        pointwork(folder().path())
-            .env("RUST_LOG", "pointwork=loud")
-            .arg("build"),
-        2,
-    );
-    assert!(text.contains("expected a level"), "{text}");
+    stderr(run(&folder(), "--log-level pointwork=loud build"), 2).says(["expected a level"]);
+    stderr(pointwork(&folder()).env("RUST_LOG", "pointwork=loud").arg("build"), 2).says(["expected a level"]);
 }
 
 #[test]
 fn version_is_that_of_the_package() {
     let expected = format!("pointwork {}\n", env!("CARGO_PKG_VERSION"));
-    pointwork(folder().path())
-        .arg("--version")
-        .assert()
-        .success()
-        .stdout_eq(expected);
+    run(&folder(), "--version").assert().success().stdout_eq(expected);
 }
 
 #[test]
 fn colours_are_off_in_a_pipe_and_on_with_the_option() {
     let folder = folder();
     let escape = '\u{1b}';
-    assert!(!stderr(pointwork(folder.path()).arg("build"), 1).contains(escape));
-    assert!(stderr(pointwork(folder.path()).args(["build", "--color", "always"]), 1).contains(escape));
-    let never = pointwork(folder.path())
-        .args(["--color", "never", "build"])
-        .env("CLICOLOR_FORCE", "1");
+    assert!(!stderr(run(&folder, "build"), 1).contains(escape));
+    assert!(stderr(run(&folder, "build --color always"), 1).contains(escape));
+    let never = run(&folder, "--color never build").env("CLICOLOR_FORCE", "1");
     assert!(!stderr(never, 1).contains(escape));
-    let unwanted = pointwork(folder.path()).env("NO_COLOR", "1").arg("build");
+    let unwanted = pointwork(&folder).env("NO_COLOR", "1").arg("build");
     assert!(!stderr(unwanted, 1).contains(escape));
 }
 

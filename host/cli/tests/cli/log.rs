@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::folder;
 use crate::server::{End, Server, within};
 use crate::versions::configured;
+use crate::{folder, write};
 
 const ADAPTERS: [&str; 5] = ["axum", "trillium", "actix", "salvo", "hyper"];
 
@@ -144,7 +144,7 @@ fn standard_output_that_is_full_does_not_stop_a_server() {
 fn standard_output_that_nobody_reads_does_not_stop_a_server() {
     let folder = folder();
     // Its banner is larger than a pipe.
-    std::fs::write(folder.path().join("many.wasm"), crate::versions::with_routes(2000)).expect("written");
+    write(&folder, "many.wasm", crate::versions::with_routes(2000));
     let (_reader, writer) = pipe().expect("a pipe");
     let server = Server::start_without_banner(folder.path(), |command| {
         command.arg("many.wasm").args(["--admin", "admin.sock"]).stdout(writer);

@@ -2,20 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process;
 
 use serde_json::json;
-use snapbox::cmd::cargo_bin;
+use snapbox::cmd::{Command, cargo_bin};
 use snapbox::str;
 
 use crate::server::Server;
-use crate::{example, folder, pointwork, stderr, write};
-
-fn sdk() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../guest/rust")
-        .canonicalize()
-        .expect("the SDK is in the checkout")
-}
+use crate::{Says, example, folder, pointwork, project, refused, run, sdk, stderr, write};
 
 /// The texts below a folder, by path.
 fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
@@ -39,7 +33,7 @@ fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
 fn project_has_all_its_files_and_names() {
     for template in ["controller", "channel", "both"] {
         let folder = folder();
-        pointwork(folder.path())
+        pointwork(&folder)
             .args(["new", "my-shop", "--template", template])
             .assert()
             .success()
@@ -67,7 +61,7 @@ fn project_has_all_its_files_and_names() {
 #[test]
 fn copy_of_the_sdk_is_that_of_the_checkout() {
     let folder = folder();
-    pointwork(folder.path()).args(["new", "shop"]).assert().success();
+    run(&folder, "new shop").assert().success();
     let mut copy = texts(&folder.path().join("shop/vendor/pointwork-guest"));
     for package in ["", "macros", "events", "patterns"] {
         for (path, text) in texts(&sdk().join(package).join("src")) {
@@ -117,7 +111,7 @@ impl Project {
     }
 
     /// Runs a command that succeeds without a warning.
-    fn run(&self, mut command: std::process::Command, arguments: &str) {
+    fn run(&self, mut command: process::Command, arguments: &str) {
         let output = command
             .args(arguments.split(' '))
             .current_dir(&self.folder)
@@ -132,13 +126,13 @@ impl Project {
 
     /// Everything that a user does first.
     fn check(&self, builds: &[&str]) {
-        let cargo = || std::process::Command::new(env!("CARGO"));
+        let cargo = || process::Command::new(env!("CARGO"));
         self.run(cargo(), "fmt --all --check");
         self.run(cargo(), "build");
         self.run(cargo(), "test");
         self.run(cargo(), "clippy --all-targets -- -D warnings");
         for build in builds {
-            self.run(std::process::Command::new(cargo_bin!("pointwork")), build);
+            self.run(process::Command::new(cargo_bin!("pointwork")), build);
         }
     }
 }
@@ -182,8 +176,7 @@ fn project_with_both_is_complete() {
 #[test]
 fn project_with_a_host_names_the_crates_of_the_checkout() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "shop", "--template", "host", "--sdk-path"])
+    run(&folder, "new shop --template host --sdk-path")
         .arg(sdk())
         .assert()
         .success();
@@ -199,45 +192,32 @@ fn project_with_a_host_names_the_crates_of_the_checkout() {
 #[test]
 fn host_needs_a_checkout() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "shop", "--template", "host"])
-        .assert()
-        .code(1)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(run(&folder, "new shop --template host"), 1).stderr_eq(str![[r#"
 error: the template `host` needs `--sdk-path`, the folder `guest/rust` in a clone of Pointwork
 hint: until there is a release, the project uses the crates of a clone:
       git clone https://github.com/pointwork/pointwork
       pointwork new NAME --template host --sdk-path pointwork/guest/rust
 
 "#]]);
-    pointwork(folder.path()).args(["new", "other"]).assert().success();
-    let copy = "other/vendor/pointwork-guest";
-    let text = stderr(
-        pointwork(folder.path()).args(["new", "shop", "--template", "host", "--sdk-path", copy]),
-        1,
-    );
-    assert!(text.contains("is not in a checkout of Pointwork"), "{text}");
+    run(&folder, "new other").assert().success();
+    let of_a_copy = "new shop --template host --sdk-path other/vendor/pointwork-guest";
+    stderr(run(&folder, of_a_copy), 1).says(["is not in a checkout of Pointwork"]);
     assert!(!folder.path().join("shop").exists());
 }
 
 #[test]
 fn copy_of_the_sdk_is_replaced_as_a_whole() {
     let folder = folder();
-    pointwork(folder.path()).args(["new", "shop"]).assert().success();
+    run(&folder, "new shop").assert().success();
     let shop = folder.path().join("shop");
     let before = texts(&shop);
     let manifest = std::fs::read_to_string(shop.join("vendor/pointwork-guest/Cargo.toml")).expect("text");
     let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(manifest.contains(&version), "{manifest}");
-    write(
-        &shop,
-        "vendor/pointwork-guest/Cargo.toml",
-        &manifest.replace(&version, "version = \"0.1.0\""),
-    );
+    let older = manifest.replace(&version, "version = \"0.1.0\"");
+    write(&shop, "vendor/pointwork-guest/Cargo.toml", older);
     write(&shop, "vendor/pointwork-guest/src/old.rs", "");
-    pointwork(folder.path())
-        .args(["vendor", "shop"])
+    run(&folder, "vendor shop")
         .assert()
         .success()
         .stdout_eq("vendored pointwork-guest [..] in shop/vendor/pointwork-guest\n")
@@ -248,13 +228,7 @@ fn copy_of_the_sdk_is_replaced_as_a_whole() {
 #[test]
 fn project_without_a_copy_gets_one_and_the_lines_for_it() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "shop", "--sdk-path"])
-        .arg(sdk())
-        .assert()
-        .success();
-    pointwork(&folder.path().join("shop"))
-        .arg("vendor")
+    run(&project(&folder, "shop"), "vendor")
         .assert()
         .success()
         .stdout_eq("vendored pointwork-guest [..] in ./vendor/pointwork-guest\n")
@@ -274,20 +248,10 @@ note: the manifest of the project needs these lines:
 #[test]
 fn copy_takes_the_place_of_nothing_else() {
     let folder = folder();
-    pointwork(folder.path())
-        .arg("vendor")
-        .assert()
-        .code(1)
-        .stdout_eq("")
-        .stderr_eq("error: `.` is not a cargo project: expected a Cargo.toml there\n");
-    write(folder.path(), "Cargo.toml", "[workspace]\n");
-    write(folder.path(), "vendor/pointwork-guest/notes.txt", "mine");
-    pointwork(folder.path())
-        .arg("vendor")
-        .assert()
-        .code(1)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(run(&folder, "vendor"), 1).stderr_eq("error: `.` is not a cargo project: expected a Cargo.toml there\n");
+    write(&folder, "Cargo.toml", "[workspace]\n");
+    write(&folder, "vendor/pointwork-guest/notes.txt", "mine");
+    refused(run(&folder, "vendor"), 1).stderr_eq(str![[r#"
 error: `./vendor/pointwork-guest` is not the package `pointwork-guest`
 hint: it would be replaced; move it elsewhere first
 
@@ -297,12 +261,7 @@ hint: it would be replaced; move it elsewhere first
 #[test]
 fn sdk_path_becomes_a_path_dependency() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "shop", "--sdk-path"])
-        .arg(sdk())
-        .assert()
-        .success();
-    let manifest = std::fs::read_to_string(folder.path().join("shop/Cargo.toml")).expect("written");
+    let manifest = std::fs::read_to_string(project(&folder, "shop").join("Cargo.toml")).expect("written");
     let line = format!("pointwork-guest = {{ path = \"{}\" }}", sdk().display());
     assert!(manifest.contains(&line), "{manifest}");
 }
@@ -310,8 +269,7 @@ fn sdk_path_becomes_a_path_dependency() {
 #[test]
 fn empty_variable_for_the_sdk_counts_as_unset() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "shop"])
+    run(&folder, "new shop")
         .env("POINTWORK_SDK_PATH", "")
         .assert()
         .success();
@@ -321,12 +279,7 @@ fn empty_variable_for_the_sdk_counts_as_unset() {
 #[test]
 fn sdk_path_to_something_else_is_refused() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "shop", "--sdk-path", "."])
-        .assert()
-        .code(1)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(run(&folder, "new shop --sdk-path ."), 1).stderr_eq(str![[r#"
 error: `.` is not the package `pointwork-guest`
 hint: name the folder `guest/rust` of a checkout of Pointwork
 
@@ -337,13 +290,8 @@ hint: name the folder `guest/rust` of a checkout of Pointwork
 #[test]
 fn directory_with_something_in_it_is_refused() {
     let folder = folder();
-    write(folder.path(), "shop/notes.txt", "mine");
-    pointwork(folder.path())
-        .args(["new", "shop"])
-        .assert()
-        .code(1)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    write(&folder, "shop/notes.txt", "mine");
+    refused(run(&folder, "new shop"), 1).stderr_eq(str![[r#"
 error: `shop` is not empty
 hint: choose another directory with `--path DIR`
 
@@ -354,14 +302,9 @@ hint: choose another directory with `--path DIR`
 #[test]
 fn file_in_the_way_is_named() {
     let folder = folder();
-    write(folder.path(), "notes", "mine");
-    for arguments in [&["new", "notes"][..], &["new", "shop", "--path", "notes/shop"]] {
-        pointwork(folder.path())
-            .args(arguments)
-            .assert()
-            .code(1)
-            .stdout_eq("")
-            .stderr_eq(str![[r#"
+    write(&folder, "notes", "mine");
+    for arguments in ["new notes", "new shop --path notes/shop"] {
+        refused(run(&folder, arguments), 1).stderr_eq(str![[r#"
 error: `notes` is a file
 hint: choose another directory with `--path DIR`
 
@@ -373,51 +316,32 @@ hint: choose another directory with `--path DIR`
 #[test]
 fn first_build_without_a_network_says_what_it_needs() {
     let folder = folder();
-    let offline = |command: snapbox::cmd::Command| {
+    let offline = |command: Command| {
         command
             .env("CARGO_NET_OFFLINE", "true")
             .env("CARGO_HOME", folder.path().join("empty"))
     };
-    offline(pointwork(folder.path()))
-        .args(["new", "shop"])
-        .assert()
-        .success();
-    let text = stderr(offline(pointwork(&folder.path().join("shop"))).arg("build"), 1);
-    assert!(text.contains("error: cargo could not build package `shop`"), "{text}");
-    assert!(
-        text.contains("hint: cargo did not find every dependency; the first build needs a network"),
-        "{text}"
-    );
+    offline(pointwork(&folder)).args(["new", "shop"]).assert().success();
+    stderr(offline(pointwork(&folder.path().join("shop"))).arg("build"), 1).says([
+        "error: cargo could not build package `shop`",
+        "hint: cargo did not find every dependency; the first build needs a network",
+    ]);
 }
 
 /// `/proc` takes no file, not even from the administrator.
 #[cfg(target_os = "linux")]
 #[test]
 fn directory_that_cannot_be_written_is_named() {
-    let text = stderr(
-        pointwork(folder().path()).args(["new", "shop", "--path", "/proc/shop"]),
-        1,
-    );
-    assert!(
-        text.starts_with("error: cannot write `/proc/shop`\n  caused by: "),
-        "{text}"
-    );
+    refused(run(&folder(), "new shop --path /proc/shop"), 1)
+        .stderr_eq("error: cannot write `/proc/shop`\n  caused by: [..]\n...\n");
 }
 
 #[test]
 fn member_of_a_workspace_around_it_is_refused_with_the_line_to_add() {
     let folder = folder();
-    write(
-        folder.path(),
-        "Cargo.toml",
-        "[workspace]\nresolver = \"3\"\nmembers = [\"services/*\"]\n",
-    );
-    pointwork(folder.path())
-        .args(["new", "shop", "--path", "services/shop"])
-        .assert()
-        .code(1)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"services/*\"]\n".to_owned();
+    write(&folder, "Cargo.toml", &workspace);
+    refused(run(&folder, "new shop --path services/shop"), 1).stderr_eq(str![[r#"
 error: `services/shop` would be a member of the workspace `[..]Cargo.toml`
   caused by: a project is a workspace of its own
 hint: choose another directory with `--path DIR`, or exclude this one in the workspace:
@@ -428,32 +352,21 @@ hint: choose another directory with `--path DIR`, or exclude this one in the wor
 "#]]);
     assert!(!folder.path().join("services").exists());
 
-    let line = "[workspace]\nresolver = \"3\"\nmembers = [\"services/*\"]\nexclude = [\"services/shop\"]\n";
-    write(folder.path(), "Cargo.toml", line);
-    for path in ["services/shop", "tools/shop"] {
-        pointwork(folder.path())
-            .args(["new", "shop", "--path", path])
-            .assert()
-            .success();
+    write(&folder, "Cargo.toml", workspace + "exclude = [\"services/shop\"]\n");
+    for place in ["services/shop", "tools/shop"] {
+        run(&folder, &format!("new shop --path {place}")).assert().success();
     }
-    let surrounding = std::process::Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(folder.path())
-        .output()
-        .expect("it runs");
-    let errors = String::from_utf8_lossy(&surrounding.stderr);
-    assert!(surrounding.status.success(), "{errors}");
+    let surrounding = Command::new(env!("CARGO")).current_dir(&folder);
+    let surrounding = surrounding.args(["metadata", "--no-deps", "--format-version", "1"]);
+    surrounding.assert().success();
 }
 
 #[test]
 fn empty_directory_and_directory_elsewhere_are_taken() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("shop")).expect("created");
-    pointwork(folder.path()).args(["new", "shop"]).assert().success();
-    pointwork(folder.path())
-        .args(["new", "shop", "--path", "services/shop-2"])
-        .assert()
-        .success();
+    run(&folder, "new shop").assert().success();
+    run(&folder, "new shop --path services/shop-2").assert().success();
     assert!(folder.path().join("services/shop-2/src/lib.rs").is_file());
     let names = std::fs::read_dir(folder.path()).expect("there");
     let mut names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
@@ -464,21 +377,12 @@ fn empty_directory_and_directory_elsewhere_are_taken() {
 #[test]
 fn invalid_name_is_refused_with_another() {
     let folder = folder();
-    pointwork(folder.path())
-        .args(["new", "My Shop"])
-        .assert()
-        .code(2)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    refused(pointwork(&folder).args(["new", "My Shop"]), 2).stderr_eq(str![[r#"
 error: `My Shop` cannot be the name of a project: it contains ` `; expected ASCII letters, digits, `-` and `_`
 hint: try `pointwork new my-shop`
 
 "#]]);
-    let text = stderr(pointwork(folder.path()).args(["new", "match"]), 2);
-    assert!(
-        text.contains("keyword of Rust") && text.contains("pointwork new match-api"),
-        "{text}"
-    );
+    stderr(run(&folder, "new match"), 2).says(["keyword of Rust", "pointwork new match-api"]);
 }
 
 #[test]
@@ -486,7 +390,7 @@ fn directory_in_the_next_step_is_quoted_for_a_shell() {
     let folder = folder();
     let next = |directory: &str| {
         let path = format!("--path={directory}");
-        let text = stderr(pointwork(folder.path()).args(["new", "shop", &path]), 0);
+        let text = stderr(pointwork(&folder).args(["new", "shop", &path]), 0);
         text.strip_prefix("note: next: cd ")
             .and_then(|text| text.strip_suffix(" && pointwork dev\n"))
             .unwrap_or_else(|| panic!("{text}"))
@@ -495,16 +399,8 @@ fn directory_in_the_next_step_is_quoted_for_a_shell() {
     for directory in ["a b", "it's $HOME", "-shop"] {
         // The words that a shell reads.
         let script = format!("cd {} && pwd -P", next(directory));
-        let shell = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(folder.path())
-            .output()
-            .expect("POSIX has it");
         let expected = folder.path().canonicalize().expect("it exists").join(directory);
-        assert_eq!(
-            String::from_utf8(shell.stdout).expect("text").trim_end(),
-            expected.display().to_string(),
-            "{script}"
-        );
+        let shell = Command::new("sh").args(["-c", &script]).current_dir(&folder);
+        shell.assert().success().stdout_eq(format!("{}\n", expected.display()));
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use pointwork_suite::guest::{Channel, Discovery, Guest, Program, laden};
 use snapbox::str;
+use tempfile::TempDir;
 
 use crate::example::{self, Example};
 use crate::server::Server;
@@ -13,7 +14,7 @@ use crate::server::Server;
 use crate::server::within;
 #[cfg(target_os = "linux")]
 use crate::versions::{configured, served, version};
-use crate::{folder, pointwork, stderr, write};
+use crate::{Says, folder, refused, run, stderr, write};
 
 #[test]
 fn every_adapter_serves_the_example() {
@@ -72,12 +73,9 @@ fn ends_while_it_compiles(signal: &str, outer: &[&str]) {
     let folder = folder();
     // The compiler needs a while for it.
     let large = laden(&version(1), 1_500, 800);
-    std::fs::write(folder.path().join("large.wasm"), large).expect("written");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        "cache.enabled = false\n[[module]]\npath = \"large.wasm\"\n",
-    );
+    write(&folder, "large.wasm", large);
+    let config = "cache.enabled = false\n[[module]]\npath = \"large.wasm\"\n";
+    write(&folder, "pointwork.toml", config);
     let server = Server::start_without_banner(folder.path(), |command| {
         *command = within(folder.path(), command, outer);
     });
@@ -133,12 +131,9 @@ fn first_process_of_a_container_ends_while_it_compiles() {
 fn signal_ends_it_while_a_module_is_probed() {
     let folder = folder();
     let looping = Guest::new().discovery(Discovery::Loops).build();
-    std::fs::write(folder.path().join("loops.wasm"), looping).expect("written");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        "[limits]\nprobe = \"10m\"\n[[module]]\npath = \"loops.wasm\"\n",
-    );
+    write(&folder, "loops.wasm", looping);
+    let config = "[limits]\nprobe = \"10m\"\n[[module]]\npath = \"loops.wasm\"\n";
+    write(&folder, "pointwork.toml", config);
     let server = Server::start_without_banner(folder.path(), |command| {
         command.args(["--log-level", "debug"]);
     });
@@ -157,14 +152,11 @@ fn signal_ends_the_build_before_it_serves() {
     let script = format!("#!/bin/sh\n[ \"$1\" = build ] || exec {real} \"$@\"\necho begun > begun\nexec sleep 600\n");
     std::fs::write(&cargo, script).expect("written");
     std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("set");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        "[[module]]\npath = \"shop.wasm\"\nbuild = \".\"\n",
-    );
+    let config = "[[module]]\npath = \"shop.wasm\"\nbuild = \".\"\n";
+    write(&folder, "pointwork.toml", config);
     let manifest = "[package]\nname = \"shop\"\n\n[workspace]\n\n[lib]\ncrate-type = [\"cdylib\"]\n";
-    write(folder.path(), "Cargo.toml", manifest);
-    write(folder.path(), "src/lib.rs", "");
+    write(&folder, "Cargo.toml", manifest);
+    write(&folder, "src/lib.rs", "");
     for subcommand in ["serve", "dev"] {
         let server = Server::start_without_banner(folder.path(), |command| {
             let mut other = crate::server::command_of(subcommand, folder.path(), [""; 0]);
@@ -226,31 +218,26 @@ fn component_on_the_command_line_is_served_without_channels() {
     assert_eq!(server.get("/health").status, 503);
 }
 
+/// The example with a change of its configuration.
+fn changed(change: impl FnOnce(String) -> String) -> TempDir {
+    let folder = Example::Native.built();
+    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
+    write(&folder, "pointwork.toml", change(config));
+    folder
+}
+
 #[test]
 fn trailing_slash_matches_where_the_configuration_says_so() {
-    let folder = Example::Native.built();
-    let strict = Server::start(folder.path(), [""; 0]);
-    assert_eq!(strict.get("/products/1/").status, 404);
-    drop(strict);
-    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &format!("trailing-slash = \"match\"\n{config}"),
-    );
-    let lenient = Server::start(folder.path(), [""; 0]);
-    assert_eq!(lenient.get("/products/1/").status, 200);
+    for (line, status) in [("", 404), ("trailing-slash = \"match\"\n", 200)] {
+        let folder = changed(|config| format!("{line}{config}"));
+        let server = Server::start(folder.path(), [""; 0]);
+        assert_eq!(server.get("/products/1/").status, status, "{line}");
+    }
 }
 
 #[test]
 fn limits_of_the_configuration_hold() {
-    let folder = Example::Native.built();
-    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &format!("{config}\n[limits]\nbody = 32\n"),
-    );
+    let folder = changed(|config| config + "\n[limits]\nbody = 32\n");
     let server = Server::start(folder.path(), [""; 0]);
     let body = format!("{{\"sku\": \"{}\"}}", "x".repeat(32));
     assert_eq!(server.send("POST", "/products", Some(&body)).status, 413);
@@ -261,28 +248,18 @@ fn limit_of_a_module_holds_for_it_alone() {
     let folder = folder();
     for (name, channel) in [("one.wasm", "one"), ("two.wasm", "two")] {
         let module = Guest::new().channel(Channel::new(channel).on("heard", Program::new()));
-        std::fs::write(folder.path().join(name), module.build()).expect("written");
+        write(&folder, name, module.build());
     }
     let config = "[[module]]\npath = \"one.wasm\"\n[[module]]\npath = \"two.wasm\"\n";
-    write(folder.path(), "pointwork.toml", config);
+    write(&folder, "pointwork.toml", config);
     drop(Server::start(folder.path(), [""; 0]));
-    write(folder.path(), "pointwork.toml", &format!("{config}memory = \"1KiB\"\n"));
-    let text = stderr(pointwork(folder.path()).arg("serve"), 5);
-    assert!(
-        text.contains("error: module `two` from `two.wasm` is refused") && text.contains("memory"),
-        "{text}"
-    );
+    write(&folder, "pointwork.toml", format!("{config}memory = \"1KiB\"\n"));
+    stderr(run(&folder, "serve"), 5).says(["error: module `two` from `two.wasm` is refused", "memory"]);
 }
 
 #[test]
 fn payload_over_the_limit_reaches_no_listener() {
-    let folder = Example::Native.built();
-    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &format!("{config}\n[limits]\npayload = 16\n"),
-    );
+    let folder = changed(|config| config + "\n[limits]\npayload = 16\n");
     let server = Server::start(folder.path(), [""; 0]);
     let new = r#"{"sku": "TEA-MATE", "name": "Mate", "price_cents": 550}"#;
     assert_eq!(server.send("POST", "/products", Some(new)).status, 413);
@@ -293,32 +270,17 @@ fn address_in_use_is_named_with_a_way_out() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
     let component = example::controllers();
-    let text = stderr(
-        pointwork(folder().path())
-            .args(["serve", "--listen", &address])
-            .arg(component),
-        6,
-    );
-    assert!(
-        text.contains(&format!("error: cannot listen on `{address}`\n  caused by: ")),
-        "{text}"
-    );
-    assert!(
-        text.ends_with("hint: another program listens on it; `--listen 127.0.0.1:0` takes a free port\n"),
-        "{text}"
-    );
+    let text = stderr(run(&folder(), "serve --listen").arg(&address).arg(component), 6);
+    text.says([&format!("error: cannot listen on `{address}`\n  caused by: ")]);
+    let hint = "hint: another program listens on it; `--listen 127.0.0.1:0` takes a free port\n";
+    assert!(text.ends_with(hint), "{text}");
 }
 
 #[test]
 fn unknown_key_in_the_configuration_suggests_the_near_one() {
     let folder = folder();
-    write(folder.path(), "pointwork.toml", "listn = \"127.0.0.1:0\"\n");
-    pointwork(folder.path())
-        .arg("serve")
-        .assert()
-        .code(3)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    write(&folder, "pointwork.toml", "listn = \"127.0.0.1:0\"\n");
+    refused(run(&folder, "serve"), 3).stderr_eq(str![[r#"
 error: unknown key `listn` in pointwork.toml:1:1
 hint: did you mean `listen`?
 
@@ -328,48 +290,24 @@ hint: did you mean `listen`?
 #[test]
 fn unknown_adapter_suggests_the_near_one() {
     let folder = folder();
-    let text = stderr(
-        pointwork(folder.path()).args(["serve", "--adapter", "hypr", "a.wasm"]),
-        2,
-    );
-    assert!(
-        text.contains("invalid value 'hypr'") && text.contains("'hyper'"),
-        "{text}"
-    );
-    write(folder.path(), "pointwork.toml", "adapter = \"hypr\"\n");
-    let text = stderr(pointwork(folder.path()).arg("serve"), 3);
-    assert!(
-        text.contains("`hypr` in pointwork.toml:1:11") && text.contains("did you mean `hyper`?"),
-        "{text}"
-    );
+    stderr(run(&folder, "serve --adapter hypr a.wasm"), 2).says(["invalid value 'hypr'", "'hyper'"]);
+    write(&folder, "pointwork.toml", "adapter = \"hypr\"\n");
+    stderr(run(&folder, "serve"), 3).says(["`hypr` in pointwork.toml:1:11", "did you mean `hyper`?"]);
 }
 
 #[test]
 fn invalid_prefix_is_refused_with_its_place() {
     let folder = folder();
-    let text = stderr(
-        pointwork(folder.path()).args(["serve", "--prefix", "/a//b", "a.wasm"]),
-        2,
-    );
-    assert!(text.contains("`/a//b` is not a prefix"), "{text}");
-    write(folder.path(), "pointwork.toml", "prefix = \"/a//b\"\n");
-    let text = stderr(pointwork(folder.path()).arg("serve"), 3);
-    assert!(
-        text.contains("`/a//b` is not a prefix") && text.contains("pointwork.toml:1:10"),
-        "{text}"
-    );
+    stderr(run(&folder, "serve --prefix /a//b a.wasm"), 2).says(["`/a//b` is not a prefix"]);
+    write(&folder, "pointwork.toml", "prefix = \"/a//b\"\n");
+    stderr(run(&folder, "serve"), 3).says(["`/a//b` is not a prefix", "pointwork.toml:1:10"]);
 }
 
 #[test]
 fn invalid_component_is_refused() {
     let folder = folder();
-    write(folder.path(), "shop.wasm", "no component");
-    pointwork(folder.path())
-        .args(["serve", "shop.wasm"])
-        .assert()
-        .code(5)
-        .stdout_eq("")
-        .stderr_eq(str![[r#"
+    write(&folder, "shop.wasm", "no component");
+    refused(run(&folder, "serve shop.wasm"), 5).stderr_eq(str![[r#"
 error: module `shop` from `shop.wasm` is refused
   caused by: not a WebAssembly component: it begins with `no component`, expected `/0asm`
 
@@ -381,9 +319,7 @@ error: module `shop` from `shop.wasm` is refused
 fn compile_worker_that_aborts_is_one_line() {
     let folder = configured("[compile]\nmemory = \"16MiB\"\n[cache]\nenabled = false");
     let text = stderr(
-        pointwork(folder.path())
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .env("RUST_BACKTRACE", "full"),
+        run(&folder, "serve --listen 127.0.0.1:0").env("RUST_BACKTRACE", "full"),
         5,
     );
     let lines: Vec<_> = text.lines().collect();
@@ -401,27 +337,18 @@ fn routes_in_conflict_are_refused_with_both_owners() {
     for name in ["one.wasm", "two.wasm"] {
         std::fs::copy(example::controllers(), folder.path().join(name)).expect("copied");
     }
-    let text = stderr(pointwork(folder.path()).args(["serve", "one.wasm", "two.wasm"]), 5);
-    assert!(
-        text.contains("error: module `two` from `two.wasm` is refused\n"),
-        "{text}"
-    );
-    assert!(text.contains("module `one`") && text.contains("module `two`"), "{text}");
+    stderr(run(&folder, "serve one.wasm two.wasm"), 5).says([
+        "error: module `two` from `two.wasm` is refused\n",
+        "module `one`",
+        "module `two`",
+    ]);
 }
 
 #[test]
 fn wrong_statement_is_refused_before_anything_is_served() {
-    let folder = Example::Native.built();
-    let config = std::fs::read_to_string(folder.path().join("pointwork.toml")).expect("text");
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &config.replace("DELETE FROM products", "DELETE FROM product"),
-    );
-    let text = stderr(pointwork(folder.path()).arg("serve"), 3);
-    assert!(
-        text.contains("event `product:delete` of channel `db` in pointwork.toml:"),
-        "{text}"
-    );
-    assert!(text.contains("no such table: product"), "{text}");
+    let folder = changed(|config| config.replace("DELETE FROM products", "DELETE FROM product"));
+    stderr(run(&folder, "serve"), 3).says([
+        "event `product:delete` of channel `db` in pointwork.toml:",
+        "no such table: product",
+    ]);
 }

@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use crate::versions::{configured, put, served, version};
-use crate::{pointwork, stderr, write};
+use crate::{Says, run, stderr, write};
 
 const KEPT: &str = "[admin]\nsocket = \"admin.sock\"\n[state]\ndirectory = \"state\"";
 
@@ -24,7 +24,7 @@ fn uploaded_version_serves_after_a_kill() {
 #[test]
 fn module_that_only_was_uploaded_comes_back() {
     let folder = configured(KEPT);
-    write(folder.path(), "pointwork.toml", KEPT);
+    write(&folder, "pointwork.toml", KEPT);
     let server = Server::start(folder.path(), [""; 0]);
     assert_eq!(server.admin("PUT", "/modules/extra%20shop", &version(7)).status, 201);
     server.stop("KILL");
@@ -65,7 +65,7 @@ fn changed_file_of_the_configuration_wins() {
 fn module_that_the_configuration_lost_is_not_served_any_more() {
     let folder = configured(KEPT);
     drop(Server::start(folder.path(), [""; 0]));
-    write(folder.path(), "pointwork.toml", KEPT);
+    write(&folder, "pointwork.toml", KEPT);
     assert_eq!(Server::start(folder.path(), [""; 0]).get("/version").status, 404);
 }
 
@@ -74,9 +74,7 @@ fn second_server_on_a_state_directory_is_refused() {
     let folder = configured("");
     let _server = Server::start(folder.path(), ["--state", "state"]);
     // A server that started would not end by itself.
-    let second = pointwork(folder.path())
-        .args(["serve", "--listen", "127.0.0.1:0", "--state", "state"])
-        .timeout(std::time::Duration::from_secs(60));
+    let second = run(&folder, "serve --listen 127.0.0.1:0 --state state").timeout(std::time::Duration::from_secs(60));
     let text = stderr(second, 1);
     assert!(text.starts_with("error: ") && text.contains("state"), "{text}");
 }
@@ -114,9 +112,8 @@ fn directory_that_another_user_may_write_is_refused() {
         std::fs::set_permissions(folder.path().join(path), std::fs::Permissions::from_mode(mode)).expect("it is ours");
     };
     let refused = |message: &str| {
-        let start = pointwork(folder.path()).args(["serve", "--listen", "127.0.0.1:0", "--state", "state"]);
-        let text = stderr(start.timeout(std::time::Duration::from_secs(20)), 1);
-        assert!(text.contains(message), "{message}\n{text}");
+        let start = run(&folder, "serve --listen 127.0.0.1:0 --state state");
+        stderr(start.timeout(std::time::Duration::from_secs(20)), 1).says([message]);
     };
     let component = format!("state/components/{}", pointwork::digest(&version(1)));
     for (path, before, open, expected) in [

@@ -42,11 +42,8 @@ pub(crate) fn rival() -> Vec<u8> {
 pub(crate) fn configured(more: &str) -> TempDir {
     let folder = folder();
     put(folder.path(), 1);
-    write(
-        folder.path(),
-        "pointwork.toml",
-        &format!("{more}\n[[module]]\npath = \"shop.wasm\"\n"),
-    );
+    let config = format!("{more}\n[[module]]\npath = \"shop.wasm\"\n");
+    write(&folder, "pointwork.toml", config);
     folder
 }
 

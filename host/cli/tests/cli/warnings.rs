@@ -4,26 +4,14 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::build::target_dir;
-use crate::{folder, pointwork, stderr, write};
+use crate::{build, folder, project, run, stderr, write};
 
 /// Builds a project with this code, as `pointwork build` of a user does. The result is its standard error.
 fn build_source(name: &str, source: &str, more: &[&str]) -> (TempDir, String) {
     let folder = folder();
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/rust");
-    pointwork(folder.path())
-        .args(["new", name, "--sdk-path"])
-        .arg(sdk)
-        .assert()
-        .success();
-    let project = folder.path().join(name);
+    let project = project(&folder, name);
     write(&project, "src/lib.rs", source);
-    let output = pointwork(&project)
-        .args(["build", "--target-dir"])
-        .arg(target_dir())
-        .args(more)
-        .output()
-        .expect("it runs");
+    let output = build(&project).args(more).output().expect("it runs");
     let text = String::from_utf8(output.stderr).expect("text");
     (folder, text)
 }
@@ -88,11 +76,7 @@ fn calls_of_the_standard_library_import_nothing_beyond_the_contract() {
         let (folder, text) = build_source("calls", CALLS, more);
         assert_eq!(labelled("warning: ", &text), [""; 0], "{text}");
         let component = folder.path().join("calls/target/pointwork/calls.wasm");
-        let check = pointwork(folder.path())
-            .arg("check")
-            .arg(component)
-            .output()
-            .expect("it runs");
+        let check = run(&folder, "check").arg(component).output().expect("it runs");
         let shown = String::from_utf8(check.stdout).expect("text");
         assert!(
             shown.contains("\n           pointwork:module/environment@0.2.0\n"),
@@ -219,15 +203,8 @@ fn modules_of_the_repository_have_no_warning() {
         ("guest/rust/tests/hello", &["--", "--features", "full,async"]),
     ] {
         let out = folder();
-        let text = stderr(
-            pointwork(&root)
-                .args(["build", package, "--target-dir"])
-                .arg(target_dir())
-                .arg("--out")
-                .arg(out.path())
-                .args(more),
-            0,
-        );
+        let command = build(&root).arg(package).arg("--out").arg(out.path()).args(more);
+        let text = stderr(command, 0);
         let mut warnings = labelled("warning: ", &text);
         // It is in no list on purpose, for a case of the behaviour suite.
         warnings.retain(|warning| !warning.starts_with("controller `rust_basic::Unlisted` at "));

@@ -51,7 +51,7 @@ fn component_that_is_refused_changes_nothing_and_is_tried_again_when_it_changes(
     let folder = configured("watch = true");
     let server = Server::start(folder.path(), [""; 0]);
     // A component without a world: it is whole and cannot be served.
-    std::fs::write(folder.path().join("shop.wasm"), b"\0asm\r\0\x01\0").expect("written");
+    write(&folder, "shop.wasm", b"\0asm\r\0\x01\0");
     server.logged("a change of the module is refused");
     assert_eq!(served(&server), 1);
     put(folder.path(), 2);
@@ -79,9 +79,9 @@ fn path_cannot_forge_a_line_of_the_log() {
         ("json", "a\\n2026-01-01T00:00:00Z ERROR forged\\u202e.wasm"),
     ] {
         let folder = folder();
-        std::fs::write(folder.path().join(name), version(1)).expect("written");
+        write(&folder, name, version(1));
         let config = format!("watch = true\n[[module]]\nname = \"shop\"\npath = {name:?}\n");
-        write(folder.path(), "pointwork.toml", &config.replace("\\u{202e}", "\\u202e"));
+        write(&folder, "pointwork.toml", config.replace("\\u{202e}", "\\u202e"));
         let server = Server::start(folder.path(), ["--log-format", format]);
         std::fs::remove_file(folder.path().join(name)).expect("it is there");
         server.logged("cannot be read");

@@ -4,13 +4,15 @@ mod response;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::collections::BTreeMap;
+
 use pointwork::{App, Listener};
 #[cfg(feature = "sqlite")]
 use pointwork_sqlite::Sqlite;
 use tokio::runtime::Handle;
 
 use crate::error::Result;
-use crate::file::{Config, Driver, ResponseChannel};
+use crate::file::{Config, Driver};
 
 /// The native channels of a configuration, with their drivers open.
 ///
@@ -22,7 +24,8 @@ pub struct Channels(Vec<(String, OpenDriver)>);
 enum OpenDriver {
     #[cfg(feature = "sqlite")]
     Sqlite(Sqlite),
-    Response(ResponseChannel),
+    /// The status of the reply by event.
+    Response(BTreeMap<String, u16>),
 }
 
 impl Channels {
@@ -37,7 +40,7 @@ impl Channels {
             let driver = match driver {
                 #[cfg(feature = "sqlite")]
                 Driver::Sqlite(channel) => OpenDriver::Sqlite(sqlite::open(name, channel, config)?),
-                Driver::Response(channel) => OpenDriver::Response(channel.clone()),
+                Driver::Response(statuses) => OpenDriver::Response(statuses.clone()),
             };
             Ok((name.clone(), driver))
         };
@@ -58,8 +61,8 @@ impl Channels {
             match driver {
                 #[cfg(feature = "sqlite")]
                 OpenDriver::Sqlite(sqlite) => bind(app, name, sqlite.listeners(runtime))?,
-                OpenDriver::Response(response) => {
-                    let listeners = response.on.iter();
+                OpenDriver::Response(statuses) => {
+                    let listeners = statuses.iter();
                     let listeners = listeners.map(|(event, status)| (event.as_str(), response::listener(*status)));
                     bind(app, name, listeners)?;
                 }
@@ -74,7 +77,7 @@ impl Channels {
             let (driver, events): (_, Vec<&str>) = match driver {
                 #[cfg(feature = "sqlite")]
                 OpenDriver::Sqlite(sqlite) => ("sqlite", sqlite.events().collect()),
-                OpenDriver::Response(response) => ("response", response.on.keys().map(String::as_str).collect()),
+                OpenDriver::Response(statuses) => ("response", statuses.keys().map(String::as_str).collect()),
             };
             [name.clone(), driver.to_owned(), events.join(", ")]
         };

@@ -18,14 +18,9 @@ pub(crate) enum Driver {
     /// Statements on an SQLite database.
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteChannel),
-    /// Replies to the request whose context was handed over.
-    Response(ResponseChannel),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ResponseChannel {
-    /// The status of the reply by event. Without any in the file it is `send`, 200 (spec H6).
-    pub(crate) on: BTreeMap<String, u16>,
+    /// Replies to the request whose context was handed over: the status by event. Without any in the file it is `send`, 200
+    /// (spec H6).
+    Response(BTreeMap<String, u16>),
 }
 
 const DRIVERS: &[&str] = &["response", "sqlite"];
@@ -96,7 +91,7 @@ fn driver(key: Range<usize>, name: &str, value: &Spanned<DeValue<'_>>, base: &Pa
     }
 }
 
-fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {
+fn response(raw: RawResponse) -> Result<BTreeMap<String, u16>, Problem> {
     let mut on = BTreeMap::new();
     for (event, reply) in raw.on {
         check_event(&event)?;
@@ -109,7 +104,7 @@ fn response(raw: RawResponse) -> Result<ResponseChannel, Problem> {
     if on.is_empty() {
         on.insert("send".to_owned(), 200);
     }
-    Ok(ResponseChannel { on })
+    Ok(on)
 }
 
 pub(super) fn check_event(event: &Spanned<String>) -> Result<(), Problem> {

@@ -26,7 +26,7 @@ pub(crate) struct Grant {
     pub(crate) output: bool,
     pub(crate) environment: Option<BTreeMap<Spanned<String>, Spanned<Variable>>>,
     /// Directories; no two have the same path in the module.
-    pub(crate) directories: Option<Vec<Directory>>,
+    pub(crate) directories: Option<Vec<DirectoryGrant>>,
     /// Hosts and ports for outgoing TCP connections.
     pub(crate) sockets: Option<Vec<Spanned<String>>>,
     /// Hosts for outgoing HTTP requests.
@@ -45,7 +45,7 @@ pub(crate) enum Variable {
 /// A directory of the host that a module can use.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Directory {
+pub(crate) struct DirectoryGrant {
     /// The directory of the host. It is created if the module may write to it.
     pub(crate) host: Spanned<PathBuf>,
     /// Its absolute path in the module, without a slash at its end.
@@ -82,7 +82,7 @@ impl Grant {
 
     fn check_directories(&mut self, base: &Path) -> Result<(), Problem> {
         let mut places = BTreeSet::new();
-        for Directory { host, guest, .. } in self.directories.iter_mut().flatten() {
+        for DirectoryGrant { host, guest, .. } in self.directories.iter_mut().flatten() {
             if host.get_ref().as_os_str().is_empty() {
                 return Err(Problem::new(host.span(), "the path of the directory is empty")
                     .with_hint("write `.` for the directory of this file"));

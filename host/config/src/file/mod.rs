@@ -2,8 +2,6 @@
 
 mod adapter;
 mod channels;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 mod grant;
 mod hosts;
 mod json;
@@ -26,8 +24,8 @@ use pointwork_core::read_text;
 use serde::Deserialize;
 
 pub use self::adapter::Adapter;
-pub(crate) use self::channels::{Driver, ResponseChannel};
-pub(crate) use self::grant::{Directory, Grant, Variable};
+pub(crate) use self::channels::Driver;
+pub(crate) use self::grant::{DirectoryGrant, Grant, Variable};
 pub use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
 pub use self::operation::{Admin, AdminAddress, Cache};

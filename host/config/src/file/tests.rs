@@ -148,9 +148,7 @@ fn every_key_is_read() {
         config.source.place(&db.spans["product:all"]),
         "shop/pointwork.toml:40:17"
     );
-    let send = ResponseChannel {
-        on: BTreeMap::from([("send".to_owned(), 200)]),
-    };
+    let send = BTreeMap::from([("send".to_owned(), 200)]);
     assert_eq!(config.channels["response"], Driver::Response(send));
 }
 

@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 
 use crate::{Body, BodyError};
 
-/// A piece of a body; `None` is the end.
-type PumpPiece = Option<Result<Bytes, BodyError>>;
+/// A chunk of a body; `None` is the end.
+type PumpChunk = Option<Result<Bytes, BodyError>>;
 
 /// The writing half of a request's body that only the task of its connection may read.
 ///
-/// The pump hands over a piece when the reader waits for one, never before: so the client is slowed down to the pace of
+/// The pump hands over a chunk when the reader waits for one, never before: so the client is slowed down to the pace of
 /// the reader. Dropping the pump before the end breaks the body off with [`BodyError::Incomplete`].
 #[derive(derive_more::Debug)]
 #[debug("BodyPump")]
@@ -30,10 +30,10 @@ struct SharedSlot {
     pump: AtomicWaker,
 }
 
-/// The place where a piece is handed over.
+/// The place where a chunk is handed over.
 #[derive(Default)]
 struct PumpSlot {
-    piece: Option<PumpPiece>,
+    chunk: Option<PumpChunk>,
     /// The number of bytes that are not handed over yet, if it is known.
     left: Option<u64>,
     is_over: bool,
@@ -57,7 +57,7 @@ impl BodyPump {
         (Self(shared.clone()), Body::stream(PumpReader(shared)))
     }
 
-    /// Completes with true when the reader waits for a piece, and with false when it is gone or has the whole body.
+    /// Completes with true when the reader waits for a chunk, and with false when it is gone or has the whole body.
     pub fn poll_wanted(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         self.0.pump.register(cx.waker());
         let slot = self.0.slot.lock();
@@ -70,15 +70,15 @@ impl BodyPump {
         }
     }
 
-    /// Hands over the piece that the reader waits for; `None` is the end. An empty piece is not allowed.
-    pub fn put(&mut self, mut piece: PumpPiece) {
+    /// Hands over the chunk that the reader waits for; `None` is the end. An empty chunk is not allowed.
+    pub fn put(&mut self, mut chunk: PumpChunk) {
         let mut slot = self.0.slot.lock();
-        if let (Some(Ok(data)), Some(left)) = (&mut piece, &mut slot.left) {
+        if let (Some(Ok(data)), Some(left)) = (&mut chunk, &mut slot.left) {
             data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= data.len() as u64;
         }
-        slot.is_over = !matches!(piece, Some(Ok(_))) || slot.left == Some(0);
-        slot.piece = Some(piece);
+        slot.is_over = !matches!(chunk, Some(Ok(_))) || slot.left == Some(0);
+        slot.chunk = Some(chunk);
         slot.is_wanted = false;
         drop(slot);
         self.0.reader.wake();
@@ -111,8 +111,8 @@ impl HttpBody for PumpReader {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         self.0.reader.register(cx.waker());
         let mut slot = self.0.slot.lock();
-        if let Some(piece) = slot.piece.take() {
-            return Poll::Ready(piece.map(|data| data.map(Frame::data)));
+        if let Some(chunk) = slot.chunk.take() {
+            return Poll::Ready(chunk.map(|data| data.map(Frame::data)));
         }
         if slot.is_over {
             return Poll::Ready(None);
@@ -129,7 +129,7 @@ impl HttpBody for PumpReader {
 
     fn is_end_stream(&self) -> bool {
         let slot = self.0.slot.lock();
-        slot.is_over && slot.piece.is_none()
+        slot.is_over && slot.chunk.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -137,7 +137,7 @@ impl HttpBody for PumpReader {
         let Some(left) = slot.left else {
             return SizeHint::default();
         };
-        let waiting = match &slot.piece {
+        let waiting = match &slot.chunk {
             Some(Some(Ok(data))) => data.len() as u64,
             _ => 0,
         };
@@ -165,17 +165,17 @@ mod tests {
         poll_fn(|cx| pump.poll_wanted(cx)).now_or_never()
     }
 
-    fn piece(data: &'static str) -> PumpPiece {
+    fn chunk(data: &'static str) -> PumpChunk {
         Some(Ok(Bytes::from_static(data.as_bytes())))
     }
 
     #[test]
-    fn a_piece_is_wanted_when_the_reader_waits_and_the_length_ends_the_body() {
+    fn a_chunk_is_wanted_when_the_reader_waits_and_the_length_ends_the_body() {
         let (mut pump, mut body) = BodyPump::new(Some(5));
         assert_eq!(wanted(&mut pump), None);
         assert!(body.frame().now_or_never().is_none());
         assert_eq!(wanted(&mut pump), Some(true));
-        pump.put(piece("abc"));
+        pump.put(chunk("abc"));
         assert_eq!((wanted(&mut pump), pump.left()), (None, Some(2)));
         assert_eq!(body.known_length(), Some(5));
         let frame = body.frame().now_or_never().unwrap().unwrap().unwrap();
@@ -184,7 +184,7 @@ mod tests {
             (&b"abc"[..], Some(2))
         );
         assert!(body.frame().now_or_never().is_none());
-        pump.put(piece("defg"));
+        pump.put(chunk("defg"));
         assert_eq!((pump.is_over(), wanted(&mut pump)), (true, Some(false)));
         drop(pump);
         assert_eq!(body.bytes().now_or_never().unwrap().unwrap(), "de");
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn either_half_sees_that_the_other_is_gone() {
         let (mut pump, mut body) = BodyPump::new(None);
-        pump.put(piece("abc"));
+        pump.put(chunk("abc"));
         drop(pump);
         assert!(body.frame().now_or_never().unwrap().unwrap().is_ok());
         let rest = body.bytes().now_or_never().unwrap();

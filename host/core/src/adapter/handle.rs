@@ -65,8 +65,8 @@ macro_rules! adapter_handle {
                 self.state.attach(reporter, prefix)
             }
 
-            fn reaches(&self, pattern: &$crate::routing::Pattern) -> bool {
-                self.state.reaches(pattern)
+            fn covers_path(&self, pattern: &$crate::routing::Pattern) -> bool {
+                self.state.covers_path(pattern)
             }
 
             fn close(&self) {

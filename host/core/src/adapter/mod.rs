@@ -9,12 +9,10 @@ mod handle;
 pub(crate) mod server_options;
 pub(crate) mod serving;
 mod state;
-mod timer;
 pub(crate) mod transport;
 
 pub use accept::AcceptLoop;
 pub use body_pump::BodyPump;
-pub use deadlines::Deadlines;
+pub use deadlines::{Deadlines, Timer};
 pub use framing::Framing;
 pub use state::{AdapterState, CUT_TIME, Place, Published, empty_refusal};
-pub use timer::Timer;

@@ -11,7 +11,7 @@ limits! {
     ///
     /// A time of `None` means no limit. Times beyond a year count as one. The options hold where the adapter runs the server.
     /// In an application that mounts the adapter, only [`body_timeout`](Self::body_timeout) holds, and
-    /// [`write_timeout`](Self::write_timeout) for handlers that write a reply in pieces.
+    /// [`write_timeout`](Self::write_timeout) for handlers that write a reply in chunks.
     ///
     /// ```
     /// use std::time::Duration;
@@ -32,12 +32,12 @@ limits! {
         /// The time that a connection may be idle, and the time until a request's head is complete, counted from the end of
         /// the request before; the connection is closed past it, without a reply.
         header_timeout: Option<Duration> = time(30 s) as "header-timeout";
-        /// The time that a handler waits for the next piece of a request's body; reading fails past it, which becomes a
+        /// The time that a handler waits for the next chunk of a request's body; reading fails past it, which becomes a
         /// 408 unless the handler replies something else.
         body_timeout: Option<Duration> = time(30 s) as "body-timeout";
         /// The time that a client may leave a reply unread, counted from the last byte that it took; the connection is
         /// closed past it, and of HTTP/2 the stream alone is reset if the client has closed its window. A handler that writes
-        /// a reply in pieces gets `gone` when its client has not taken the piece before for this long.
+        /// a reply in chunks gets `gone` when its client has not taken the chunk before for this long.
         write_timeout: Option<Duration> = time(30 s) as "write-timeout" in_program;
         /// The number of header lines of a request; 431 past it. Any other number than the default may cost allocations.
         max_headers: usize = count(100) as "max-headers" in_program;

@@ -50,7 +50,7 @@ pub enum Place {
     /// All: the server has no other routes.
     #[default]
     Everything,
-    /// Those that a route takes by path and method. Every other request goes on untouched to the routes of the server.
+    /// Those that a route matches by path and method. Every other request goes on untouched to the routes of the server.
     InFront,
     /// All below the prefix of the connection, 404 and 405 too. Every other request goes on untouched.
     Below,
@@ -142,7 +142,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
     /// matched; [`respond`](Self::respond) answers by it, also if a swap took the route away. Elsewhere there is none.
     ///
     /// The path and the head are as the client sent them. Below a prefix the path alone decides. `head` is `None` where it is
-    /// not known yet, or where the framework accepted a head that is not valid: in front, no route takes such a request.
+    /// not known yet, or where the framework accepted a head that is not valid: in front, no route matches such a request.
     pub fn accept(&self, place: Place, path: &str, head: Option<&Parts>) -> Option<Option<FoundRoute>> {
         match place {
             Place::Everything => Some(None),
@@ -170,7 +170,7 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
             return;
         };
         for record in published.router.records() {
-            if Pattern::parse(&record.path).is_ok_and(|pattern| !self.reaches(&pattern)) {
+            if Pattern::parse(&record.path).is_ok_and(|pattern| !self.covers_path(&pattern)) {
                 tracing::warn!(
                     adapter = self.name,
                     "route {record} is not available: `{}` is mounted below `{prefix}`",
@@ -180,8 +180,8 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         }
     }
 
-    /// Whether requests for a route reach the adapter: the body of [`Transport::reaches`](crate::Transport::reaches).
-    pub fn reaches(&self, pattern: &Pattern) -> bool {
+    /// Whether requests for a route reach the adapter: the body of [`Transport::covers_path`](crate::Transport::covers_path).
+    pub fn covers_path(&self, pattern: &Pattern) -> bool {
         if !self.is_mounted_below.load(Ordering::Relaxed) {
             return true;
         }

@@ -23,13 +23,13 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Whether the framework can serve routes of that method; runs for every route of every table, and must not block. A
     /// route that it cannot serve is shown as unavailable and warned of once (spec A3). The default serves every method.
-    fn serves(&self, method: &MethodFilter) -> bool {
+    fn supports_method(&self, method: &MethodFilter) -> bool {
         let _ = method;
         true
     }
 
-    /// Whether requests for a route of that pattern reach the adapter, the way it is mounted; as [`serves`](Self::serves).
-    fn reaches(&self, pattern: &Pattern) -> bool {
+    /// Whether requests for a route of that pattern reach the adapter, the way it is mounted; as [`supports_method`](Self::supports_method).
+    fn covers_path(&self, pattern: &Pattern) -> bool {
         let _ = pattern;
         true
     }

@@ -62,7 +62,7 @@ impl From<&BodyError> for Failure {
     }
 }
 
-/// A body, whole or piece by piece. Every adapter turns its own kind into this one, and this one into its own.
+/// A body, whole or chunk by chunk. Every adapter turns its own kind into this one, and this one into its own.
 ///
 /// It is an [`http_body::Body`] with `Bytes` as data; trailers pass through.
 #[derive(Default, derive_more::Debug)]
@@ -128,15 +128,15 @@ impl Body {
         }
     }
 
-    /// A body that is written piece by piece, with room for one piece that was not yet read.
+    /// A body that is written chunk by chunk, with room for one chunk that was not yet read.
     pub fn channel() -> (BodyWriter, Self) {
         let (sender, receiver) = mpsc::channel(0);
-        let data = |piece: Option<Bytes>| piece.map(|piece| Ok(Frame::data(piece)));
+        let data = |chunk: Option<Bytes>| chunk.map(|chunk| Ok(Frame::data(chunk)));
         // Only a writer that was dropped closes the channel before the end.
         let broken_off = stream::iter([Some(Err(BodyError::Incomplete))]);
-        let pieces = receiver.map(data).chain(broken_off);
-        let pieces = StreamBody::new(pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready));
-        let (limit, mut body) = (Arc::<WriteLimit>::default(), Self::stream(pieces));
+        let chunks = receiver.map(data).chain(broken_off);
+        let chunks = StreamBody::new(chunks.take_while(|chunk| ready(chunk.is_some())).filter_map(ready));
+        let (limit, mut body) = (Arc::<WriteLimit>::default(), Self::stream(chunks));
         if let BodyKind::Stream { writing, .. } = &mut body.0 {
             *writing = Some(limit.clone());
         }
@@ -170,7 +170,7 @@ impl Body {
         Ok(self)
     }
 
-    /// The same body, breaking off with [`BodyError::Timeout`] when its next piece takes longer than `pause`; `None` is
+    /// The same body, breaking off with [`BodyError::Timeout`] when its next chunk takes longer than `pause`; `None` is
     /// unlimited. A later limit replaces an earlier one.
     ///
     /// Only the time during which somebody waits counts. A body that came along with its head costs no timer.
@@ -226,12 +226,12 @@ impl Body {
     /// use pointwork_core::Body;
     ///
     /// assert_eq!(Body::from("whole").try_into_bytes().unwrap(), "whole");
-    /// let (_writer, in_pieces) = Body::channel();
-    /// assert!(in_pieces.try_into_bytes().is_err());
+    /// let (_writer, in_chunks) = Body::channel();
+    /// assert!(in_chunks.try_into_bytes().is_err());
     /// ```
     ///
     /// # Errors
-    /// The body as it was, if it comes in pieces.
+    /// The body as it was, if it comes in chunks.
     pub fn try_into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
             BodyKind::Empty => Ok(Bytes::new()),
@@ -312,7 +312,7 @@ impl HttpBody for Body {
     }
 }
 
-/// Writes a reply body piece by piece.
+/// Writes a reply body chunk by chunk.
 ///
 /// Dropping it without [`finish`](Self::finish) breaks the reply off, so that the client can tell that it is not whole.
 #[derive(Debug)]
@@ -322,23 +322,23 @@ pub struct BodyWriter {
     limit: Arc<WriteLimit>,
 }
 
-/// The longest piece that passes to the reader at once, in bytes.
-const MAX_PIECE: usize = 256 * 1024;
+/// The longest chunk that passes to the reader at once, in bytes.
+const MAX_CHUNK: usize = 256 * 1024;
 
 impl BodyWriter {
-    /// Writes a piece, waiting while the client is slower than the writer. An empty piece is nothing.
+    /// Writes a chunk, waiting while the client is slower than the writer. An empty chunk is nothing.
     ///
     /// # Errors
-    /// [`GONE`](FailureCode::GONE) when nobody reads any more, or when the piece before was not taken within
+    /// [`GONE`](FailureCode::GONE) when nobody reads any more, or when the chunk before was not taken within
     /// [`ServerOptions::write_timeout`](crate::ServerOptions::write_timeout). The reply breaks off then.
     ///
     /// # Cancel safety
     /// Cancelled while it waits, it has written nothing of data up to 256 KiB, and perhaps a part of longer data.
     pub async fn write(&mut self, data: impl Into<Bytes>) -> Result<(), Failure> {
         let mut data = data.into();
-        // A client that takes a long piece slowly is not one that takes nothing.
-        while data.len() > MAX_PIECE {
-            self.send(Some(data.split_to(MAX_PIECE))).await?;
+        // A client that takes a long chunk slowly is not one that takes nothing.
+        while data.len() > MAX_CHUNK {
+            self.send(Some(data.split_to(MAX_CHUNK))).await?;
         }
         if data.is_empty() {
             return Ok(());
@@ -365,11 +365,11 @@ impl BodyWriter {
         }
     }
 
-    async fn send(&mut self, piece: Option<Bytes>) -> Result<(), Failure> {
+    async fn send(&mut self, chunk: Option<Bytes>) -> Result<(), Failure> {
         let Self { sender, limit } = self;
         let sent = {
-            // Not `send`, which would go on waiting until the piece is read.
-            let mut feed = pin!(sender.feed(piece));
+            // Not `send`, which would go on waiting until the chunk is read.
+            let mut feed = pin!(sender.feed(chunk));
             let mut timer = None;
             poll_fn(|cx| {
                 if let Poll::Ready(sent) = feed.as_mut().poll(cx) {

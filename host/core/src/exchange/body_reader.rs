@@ -1,4 +1,4 @@
-//! Reading the bodies of requests: whole, or piece by piece.
+//! Reading the bodies of requests: whole, or chunk by chunk.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,15 +13,15 @@ use super::body::{Body, BodyError};
 use crate::events::caller::Caller;
 use crate::{Charge, Crash, CrashKind, Failure, FailureCode, MemoryAccount, MemoryExceeded};
 
-/// Reads a body to its end into memory, which grows with the pieces as they arrive.
+/// Reads a body to its end into memory, which grows with the chunks as they arrive.
 pub(crate) struct Collect {
     body: Body,
     limit: u64,
     memory: Option<Arc<MemoryAccount>>,
     charge: Charge,
-    /// Most bodies come in one piece, which is not copied.
+    /// Most bodies come in one chunk, which is not copied.
     first: Bytes,
-    /// All pieces, once there are two.
+    /// All chunks, once there are two.
     all: Vec<u8>,
 }
 
@@ -44,23 +44,23 @@ impl Collect {
         })
     }
 
-    fn take(&mut self, piece: Bytes) -> Result<(), BodyError> {
-        let length = self.first.len().max(self.all.len()) + piece.len();
+    fn take(&mut self, chunk: Bytes) -> Result<(), BodyError> {
+        let length = self.first.len().max(self.all.len()) + chunk.len();
         if length as u64 > self.limit {
             return Err(BodyError::TooLarge {
                 limit: Some(self.limit),
             });
         }
         if let Some(memory) = &self.memory {
-            self.charge.grow(memory, piece.len() as u64)?;
+            self.charge.grow(memory, chunk.len() as u64)?;
         }
-        if length == piece.len() {
-            self.first = piece;
+        if length == chunk.len() {
+            self.first = chunk;
         } else {
             if self.all.is_empty() {
                 self.all.extend_from_slice(&std::mem::take(&mut self.first));
             }
-            self.all.extend_from_slice(&piece);
+            self.all.extend_from_slice(&chunk);
         }
         Ok(())
     }
@@ -73,8 +73,8 @@ impl Future for Collect {
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         while let Some(frame) = ready!(Pin::new(&mut this.body).poll_frame(cx)?) {
-            if let Ok(piece) = frame.into_data() {
-                this.take(piece)?;
+            if let Ok(chunk) = frame.into_data() {
+                this.take(chunk)?;
             }
         }
         let (first, all) = (std::mem::take(&mut this.first), std::mem::take(&mut this.all));
@@ -104,7 +104,7 @@ pub(crate) struct ArrivedBody {
 pub(crate) struct BodyLimits {
     /// As much may be held in memory.
     pub(crate) body: u64,
-    /// As much may be read piece by piece.
+    /// As much may be read chunk by chunk.
     pub(crate) stream_body: u64,
 }
 
@@ -130,7 +130,7 @@ impl BodyLimits {
     }
 }
 
-/// Reads a request body piece by piece, in pieces of a size that the reader chooses.
+/// Reads a request body chunk by chunk, in chunks of a size that the reader chooses.
 #[derive(Debug)]
 pub struct BodyReader {
     body: Body,
@@ -154,13 +154,13 @@ impl BodyReader {
         }
     }
 
-    /// The next piece, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1.
+    /// The next chunk, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1.
     ///
     /// # Errors
     /// As the body's own: it broke off, or went over its limit.
     ///
     /// # Cancel safety
-    /// Cancel safe: a piece that was not returned comes with the next call.
+    /// Cancel safe: a chunk that was not returned comes with the next call.
     pub async fn read(&mut self, max: usize) -> Result<Option<Bytes>, Failure> {
         poll_fn(|cx| self.poll_read(cx, max)).await
     }

@@ -13,8 +13,7 @@ use tracing::Span;
 
 use super::body::BodyWriter;
 use super::body_reader::BodyReader;
-use super::handler::BodyMode;
-use super::reply::{IntoReply, Outcome, check_reply};
+use super::handler::{BodyMode, IntoReply, Outcome, check_reply};
 use super::state::{Exchange, OngoingCall};
 use crate::events::caller::{Caller, Delivery, HandedOver};
 use crate::routing::{Params, RouteRecord};
@@ -107,12 +106,12 @@ impl Context {
 
     /// The same time by the clock that measures durations.
     pub fn arrived(&self) -> Instant {
-        self.exchange.arrival.time
+        self.exchange.arrived
     }
 
     /// When the request ends without a reply, with 504; `None` if never (spec H9).
     pub fn deadline(&self) -> Option<Instant> {
-        self.exchange.arrival.caller.deadline()
+        self.exchange.caller.deadline()
     }
 
     /// Whether a reply would be in vain: the client went away, or the deadline passed, before there was one (spec H9).
@@ -130,27 +129,27 @@ impl Context {
 
     /// How the handler of the route takes the request body.
     pub fn body_mode(&self) -> BodyMode {
-        self.exchange.arrival.body_mode
+        self.exchange.body_mode
     }
 
     /// A path parameter, percent-decoded (spec P4, P8).
     pub fn param(&self, name: &str) -> Option<&str> {
-        self.exchange.arrival.params.get(name)
+        self.exchange.params.get(name)
     }
 
     /// All path parameters, in the order of the pattern.
     pub fn params(&self) -> &Params {
-        &self.exchange.arrival.params
+        &self.exchange.params
     }
 
     /// The route that matched.
     pub fn route(&self) -> &RouteRecord {
-        &self.exchange.arrival.route
+        &self.exchange.origin().route
     }
 
     /// The id under which the request stands in every log line.
     pub fn request_id(&self) -> &RequestId {
-        &self.exchange.arrival.request_id
+        &self.exchange.origin().id
     }
 
     /// A span for the handler's own log lines, which names the request; see [`Caller::span`].
@@ -193,7 +192,7 @@ impl Context {
     /// In a listener that took the context, the caller goes on with the chain of the delivery: its depth counts, and the
     /// earlier one of the two deadlines.
     pub fn caller(&self) -> &Caller {
-        self.caller.as_deref().unwrap_or(&self.exchange.arrival.caller)
+        self.caller.as_deref().unwrap_or(&self.exchange.caller)
     }
 
     /// The whole request body. It can be taken once, either whole or as a reader.
@@ -240,21 +239,21 @@ impl Context {
             .map_err(|error| Failure::bad_payload(format!("the body is not the JSON that was expected: {error}")))
     }
 
-    /// The request body piece by piece, up to
+    /// The request body chunk by chunk, up to
     /// [`RouterOptions::stream_body_limit`](crate::RouterOptions::stream_body_limit).
     ///
     /// # Errors
     /// [`GONE`](FailureCode::GONE) if it was taken before or dropped, as [`bytes`](Self::bytes) says, or the handler takes none.
     pub fn open_body(&self) -> Result<BodyReader, Failure> {
-        let arrival = &self.exchange.arrival;
-        let body = self.exchange.take_body().ok_or_else(|| {
-            let message = match arrival.body_mode {
+        let exchange = &self.exchange;
+        let body = exchange.take_body().ok_or_else(|| {
+            let message = match exchange.body_mode {
                 BodyMode::None => "the handler declares that it takes no request body",
                 BodyMode::Whole | BodyMode::Stream => "the request body was taken before, or its request has ended",
             };
             Failure::internal(FailureCode::GONE, message)
         })?;
-        Ok(BodyReader::new(body, arrival.body_limits, arrival.caller.clone()))
+        Ok(BodyReader::new(body, exchange.body_limits, exchange.caller.clone()))
     }
 
     /// Calls an event by its type, as [`Caller::call`], with the same errors and cancel safety.
@@ -388,7 +387,7 @@ impl Context {
         Failure::new(status, message)
     }
 
-    /// Replies with the head now and the body piece by piece.
+    /// Replies with the head now and the body chunk by chunk.
     ///
     /// A handler that returns a reply all the same breaks this one off, unless it is finished.
     ///

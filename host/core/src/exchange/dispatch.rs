@@ -10,47 +10,19 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use http::{HeaderValue, Response, StatusCode, header};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Response, StatusCode};
 
 use super::body::Body;
 use super::body_reader::{Collect, overloaded};
 use super::context::Context;
-use super::finish::finish;
-use super::handler::{Handler, HandlerFuture};
-use super::reply::{Outcome, check_reply, error_reply, failure_reply};
+use super::handler::{Handler, HandlerFuture, Outcome, check_reply, failure_reply};
 use super::reply_cell::End;
-use super::state::{Arrival, Exchange, OngoingCall};
+use super::state::{Exchange, OngoingCall};
 use crate::crash::panic_message;
+use crate::events::chain::RequestOrigin;
 use crate::executor::FOREVER;
 use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
-
-/// The future of one request.
-pub(crate) enum Responding {
-    /// The router itself answers; `None` once it did.
-    Answer(Option<Response<Body>>),
-    Handler(Dispatch),
-}
-
-impl Future for Responding {
-    type Output = Response<Body>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Response<Body>> {
-        match &mut *self {
-            Self::Answer(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Handler(dispatch) => {
-                let reply = ready!(dispatch.poll(cx));
-                dispatch.ended = true;
-                let exchange = &dispatch.exchange;
-                let reply = finish(&exchange.method, &exchange.arrival.request_id, dispatch.conclude(reply));
-                if let Some(timeout) = exchange.arrival.write_timeout {
-                    reply.body().limit_writing(timeout, &dispatch.executor);
-                }
-                exchange.ended(reply.status());
-                Poll::Ready(reply)
-            }
-        }
-    }
-}
 
 /// Polls the handler where the request is polled, and watches for everything that may end it: its value, a reply from
 /// elsewhere, the last holder's end, the deadline, a panic. Before that, it collects the body of a handler that takes it
@@ -102,7 +74,7 @@ impl Dispatch {
         }
     }
 
-    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
+    fn poll_end(&mut self, cx: &mut TaskContext<'_>) -> Poll<End> {
         if let Some(end) = self.poll_body(cx).or_else(|| self.poll_handler(cx)) {
             self.exchange.reply.close();
             return Poll::Ready(end);
@@ -125,7 +97,7 @@ impl Dispatch {
         ready!(self.poll_timer(cx));
         self.exchange.reply.close();
         self.work = Work::Done;
-        Poll::Ready(Err(match self.exchange.arrival.caller.bus.upgrade() {
+        Poll::Ready(Err(match self.exchange.caller.bus.upgrade() {
             Ok(_) => Crash::new(CrashKind::Deadline, "the deadline of the request passed").at_limit("deadline"),
             Err(gone) => Crash::new(CrashKind::Limit, gone.message()).at_limit("drain"),
         }))
@@ -139,9 +111,7 @@ impl Dispatch {
         let Poll::Ready(result) = Pin::new(body).poll(cx) else {
             return None;
         };
-        let Arrival {
-            caller, body_limits, ..
-        } = &self.exchange.arrival;
+        let (caller, body_limits) = (&self.exchange.caller, self.exchange.body_limits);
         let put = result
             .map_err(|error| self.exchange.span.in_scope(|| body_limits.failed(&error, Some(caller))))
             .and_then(|(bytes, charge)| {
@@ -202,20 +172,20 @@ impl Dispatch {
 
     fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         // Without a deadline the timer ends with the executor.
-        let deadline = || self.exchange.arrival.caller.deadline();
+        let deadline = || self.exchange.caller.deadline();
         let deadline = || deadline().unwrap_or_else(|| Instant::now() + FOREVER);
         let timer = self.timer.get_or_insert_with(|| self.executor.sleep_until(deadline()));
         timer.as_mut().poll(cx)
     }
 
-    /// A handler may go on after it replied: it writes the body piece by piece, or cleans up. The body has the time that
+    /// A handler may go on after it replied: it writes the body chunk by chunk, or cleans up. The body has the time that
     /// its client gives it; anything else has to end by the request's deadline.
     fn let_the_handler_finish(&mut self, reply: &Response<Body>) {
         let Work::Handling(handler) = std::mem::replace(&mut self.work, Work::Done) else {
             return;
         };
         let streams = reply.body().known_length().is_none();
-        let deadline = self.exchange.arrival.caller.deadline().filter(|_| !streams);
+        let deadline = self.exchange.caller.deadline().filter(|_| !streams);
         let limit = deadline.map(|deadline| self.executor.sleep_until(deadline));
         let rest = finish_handler(handler, limit, OngoingCall::begin(self.exchange.clone()));
         self.executor.spawn(Box::pin(rest));
@@ -223,13 +193,8 @@ impl Dispatch {
 
     /// The reply, with the crashes of the request if it failed by them and they are shown.
     fn with_crashes(&self, reply: Response<Body>) -> Response<Body> {
-        let Arrival { caller, route, .. } = &self.exchange.arrival;
-        let request = caller
-            .chain
-            .request
-            .as_ref()
-            .filter(|_| reply.status().is_server_error());
-        match request.and_then(|request| request.crashes.as_ref()) {
+        let RequestOrigin { crashes, route, .. } = self.exchange.origin();
+        match crashes.as_ref().filter(|_| reply.status().is_server_error()) {
             Some(crashes) => reply.map(|body| match body.try_into_bytes() {
                 Ok(bytes) => crashes.shown_in(&bytes, route).map_or(bytes.into(), Body::from),
                 Err(body) => body,
@@ -241,7 +206,7 @@ impl Dispatch {
     /// The reply. A crash is reported.
     fn conclude(&self, end: End) -> Response<Body> {
         let reply = end.unwrap_or_else(|crash| {
-            let reply = crash_reply(&crash);
+            let reply = failure_reply(&crash_failure(&crash));
             report(&self.exchange, crash);
             reply
         });
@@ -261,18 +226,32 @@ impl Work {
     }
 }
 
+impl Future for Dispatch {
+    type Output = Response<Body>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Response<Body>> {
+        let end = ready!(self.poll_end(cx));
+        self.ended = true;
+        let reply = self.exchange.finish(self.conclude(end));
+        if let Some(timeout) = self.exchange.write_timeout {
+            reply.body().limit_writing(timeout, &self.executor);
+        }
+        Poll::Ready(reply)
+    }
+}
+
 impl Drop for Dispatch {
     fn drop(&mut self) {
         if !self.ended {
             self.exchange.reply.close();
-            let request_id = &self.exchange.arrival.request_id;
+            let request_id = &self.exchange.origin().id;
             tracing::debug!(%request_id, "the client went away before the reply");
         }
     }
 }
 
 fn report(exchange: &Exchange, crash: Crash) {
-    exchange.span.in_scope(|| exchange.arrival.caller.report(crash));
+    exchange.span.in_scope(|| exchange.caller.report(crash));
 }
 
 /// Runs a handler to its end after the reply, or to its limit.
@@ -306,13 +285,11 @@ fn refused(failure: &Failure) -> Crash {
     Crash::new(CrashKind::Reply, format!("the handler's reply was refused: {failure}"))
 }
 
-/// The client's reply for a crash: the status, without any detail.
-pub(super) fn crash_reply(crash: &Crash) -> Response<Body> {
-    let mut reply = error_reply(crash.kind.status(), crash.kind.public_message());
-    if reply.status() == StatusCode::SERVICE_UNAVAILABLE {
-        reply
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+/// The error that a client gets for a crash: the status, without any detail.
+pub(super) fn crash_failure(crash: &Crash) -> Failure {
+    let failure = Failure::new(crash.kind.status(), crash.kind.public_message());
+    match failure.status() {
+        StatusCode::SERVICE_UNAVAILABLE => failure.header(RETRY_AFTER, HeaderValue::from_static("1")),
+        _ => failure,
     }
-    reply
 }

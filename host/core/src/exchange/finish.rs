@@ -5,7 +5,7 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use super::body::Body;
-use super::reply::error_reply;
+use super::handler::error_reply;
 use crate::request_id::{REQUEST_ID_HEADER, RequestId};
 
 /// A `HeaderMap` panics where it cannot grow any more, which is not far beyond.

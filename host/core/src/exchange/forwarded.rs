@@ -48,50 +48,14 @@ impl Peer {
             is_secure,
         }
     }
-}
 
-/// The client that a request came from, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Client {
-    address: Option<Address>,
-    is_secure: bool,
-}
-
-/// An address whose port may be unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Address {
-    ip: IpAddr,
-    port: Option<u16>,
-}
-
-/// One entry of the headers: the client of one proxy, as that proxy reports it.
-#[derive(Clone, Copy, Default)]
-struct Hop<'a> {
-    client: Option<&'a str>,
-    scheme: Option<&'a str>,
-}
-
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-
-/// The bytes of a header line that are read, from its end. Some hundred addresses fit.
-const LONGEST: usize = 8 * 1024;
-
-/// The lines of a header that are read, from the last.
-const MOST_LINES: usize = 64;
-
-impl Client {
-    /// The client behind a peer.
-    pub(crate) fn resolve(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
-        let mut client = Self {
-            address: peer.address,
-            is_secure: peer.is_secure,
-        };
-        if !client.is_trusted(trusted) {
-            return client;
+    /// The client behind the peer: the peer itself, or what trusted proxies report.
+    pub(crate) fn client(mut self, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+        if !self.is_trusted(trusted) {
+            return self;
         }
         if headers.contains_key(FORWARDED) {
-            client.follow(entries(headers, FORWARDED).map_while(forwarded), trusted);
+            self.follow(entries(headers, FORWARDED).map_while(forwarded), trusted);
         } else {
             let mut clients = entries(headers, X_FORWARDED_FOR);
             let mut schemes = entries(headers, X_FORWARDED_PROTO);
@@ -99,9 +63,9 @@ impl Client {
                 let (client, scheme) = (clients.next(), schemes.next());
                 (client.is_some() || scheme.is_some()).then_some(Hop { client, scheme })
             });
-            client.follow(hops, trusted);
+            self.follow(hops, trusted);
         }
-        client
+        self
     }
 
     /// Goes from proxy to proxy, as long as they are trusted.
@@ -135,6 +99,29 @@ impl Client {
         if self.is_secure { "https" } else { "http" }
     }
 }
+
+/// An address whose port may be unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Address {
+    ip: IpAddr,
+    port: Option<u16>,
+}
+
+/// One entry of the headers: the client of one proxy, as that proxy reports it.
+#[derive(Clone, Copy, Default)]
+struct Hop<'a> {
+    client: Option<&'a str>,
+    scheme: Option<&'a str>,
+}
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// The bytes of a header line that are read, from its end. Some hundred addresses fit.
+const LONGEST: usize = 8 * 1024;
+
+/// The lines of a header that are read, from the last.
+const MOST_LINES: usize = 64;
 
 impl Address {
     /// `192.0.2.7`, `192.0.2.7:80`, `2001:db8::7`, `[2001:db8::7]`, `[2001:db8::7]:80`; a port may be hidden: `:_name`.
@@ -248,7 +235,7 @@ mod tests {
             map.append(HeaderName::from_static(name), value.parse().unwrap());
         }
         let peer = Peer::new("10.0.0.1:9".parse::<SocketAddr>().unwrap(), false);
-        let client = Client::resolve(peer, &map, &["10.0.0.0/8".parse().unwrap()]);
+        let client = peer.client(&map, &["10.0.0.0/8".parse().unwrap()]);
         format!("{} {}", client.scheme(), client.address().unwrap_or_default())
     }
 
@@ -264,13 +251,13 @@ mod tests {
         ]);
         let address: SocketAddr = "11.0.0.1:9".parse().unwrap();
         for trusted in [&[][..], &["10.0.0.0/8".parse().unwrap()]] {
-            let client = Client::resolve(Peer::new(address, false), &headers, trusted);
+            let client = Peer::new(address, false).client(&headers, trusted);
             assert_eq!(
                 (client.address().as_deref(), client.scheme()),
                 (Some("11.0.0.1:9"), "http")
             );
         }
-        let unknown = Client::resolve(Peer::default(), &headers, &["0.0.0.0/0".parse().unwrap()]);
+        let unknown = Peer::default().client(&headers, &["0.0.0.0/0".parse().unwrap()]);
         assert_eq!((unknown.address(), unknown.scheme()), (None, "http"));
     }
 
@@ -278,12 +265,9 @@ mod tests {
     fn an_ipv4_peer_of_a_socket_for_both_families_is_ipv4() {
         let peer = Peer::new("[::ffff:10.0.0.1]:9".parse::<SocketAddr>().unwrap(), true);
         let headers = HeaderMap::from_iter([(X_FORWARDED_FOR, "::ffff:192.0.2.7".parse().unwrap())]);
-        assert_eq!(
-            Client::resolve(peer, &headers, &[]).address().as_deref(),
-            Some("10.0.0.1:9")
-        );
+        assert_eq!(peer.client(&headers, &[]).address().as_deref(), Some("10.0.0.1:9"));
         let trusted = ["10.0.0.0/8".parse().unwrap()];
-        let client = Client::resolve(peer, &headers, &trusted);
+        let client = peer.client(&headers, &trusted);
         assert_eq!(
             (client.address().as_deref(), client.scheme()),
             (Some("192.0.2.7"), "https")
@@ -347,7 +331,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(X_FORWARDED_FOR, HeaderValue::from_bytes(b"\xff, 192.0.2.7").unwrap());
         let peer = Peer::new("10.0.0.1:9".parse::<SocketAddr>().unwrap(), false);
-        let found = Client::resolve(peer, &headers, &["10.0.0.1/32".parse().unwrap()]);
+        let found = peer.client(&headers, &["10.0.0.1/32".parse().unwrap()]);
         assert_eq!(found.address().as_deref(), Some("192.0.2.7"));
     }
 

@@ -1,11 +1,18 @@
-//! The handler of a route.
+//! The handler of a route, and the values that it may return.
 
+use std::convert::identity;
 use std::future::Future;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::body::Body;
 use super::context::Context;
-use super::reply::{IntoReply, Outcome};
-use crate::BoxFuture;
+use crate::{BoxFuture, Crash, Failure, FailureCode, JSON};
 
 /// The future of one call of a handler.
 pub type HandlerFuture = BoxFuture<'static, Outcome>;
@@ -41,7 +48,7 @@ pub enum BodyMode {
     /// Whole: the handler runs when the body has arrived, and reads it from memory. A request without a body waits for
     /// nothing.
     Whole,
-    /// Piece by piece: the handler runs at once.
+    /// Chunk by chunk: the handler runs at once.
     #[default]
     Stream,
 }
@@ -56,8 +63,163 @@ pub struct RequestLimits {
     pub deadline: Option<Duration>,
     /// The longest request body that is held in memory, in bytes; 413 past it.
     pub body: Option<u64>,
-    /// The longest request body that is read piece by piece, in bytes; 413 past it.
+    /// The longest request body that is read chunk by chunk, in bytes; 413 past it.
     pub stream_body: Option<u64>,
     /// The size of all header names and values together, in bytes; 431 past it.
     pub headers: Option<usize>,
+}
+
+/// How a handler ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Its value is the reply (spec H5).
+    Reply(Response<Body>),
+    /// The reply was sent, or is left to the holder of the context (spec H6).
+    Deferred,
+    /// The handler itself crashed: a trap, a panic. The client gets the crash's status without any detail; the crash goes
+    /// to the log and to `server:crashed` (spec E1).
+    Crashed(Box<Crash>),
+}
+
+/// Anything that can be a reply (spec H1, H5, H6).
+///
+/// | value | reply |
+/// |---|---|
+/// | `&str`, `String` | 200, `text/plain; charset=utf-8` |
+/// | `Bytes`, `Vec<u8>` | 200, `application/octet-stream` |
+/// | [`Json<T>`], `serde_json::Value` | 200, `application/json` |
+/// | `(StatusCode, T)` | as `T`, with that status |
+/// | `Option<T>` | as `T`; `None` is 404 |
+/// | `Result<T, E>` | as `T`; an error that converts into [`Failure`] ends the request with it |
+/// | [`Failure`] | its status and headers, with the body `{"message": …}` and its details |
+/// | `http::Response<Body>` | itself |
+/// | [`Context`], `()` | none: the holder of the context replies |
+pub trait IntoReply {
+    /// Turns the value into the outcome of a handler.
+    fn into_reply(self) -> Outcome;
+}
+
+/// A value to be sent as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Json<T>(pub T);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const BYTES: &str = "application/octet-stream";
+
+fn with_content(content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// The reply for an error: `{"message": …}`, the one shape that all of Pointwork's own errors have.
+pub fn error_reply(status: StatusCode, message: &str) -> Response<Body> {
+    error_with(status, message, None)
+}
+
+fn error_with(status: StatusCode, message: &str, details: Option<&Map<String, Value>>) -> Response<Body> {
+    #[derive(Serialize)]
+    struct Error<'a> {
+        message: &'a str,
+        #[serde(flatten)]
+        details: Option<&'a Map<String, Value>>,
+    }
+    // A string and a JSON object always have a JSON form.
+    let body = serde_json::to_vec(&Error { message, details }).unwrap_or_default();
+    let mut response = with_content(JSON, body);
+    *response.status_mut() = status;
+    response
+}
+
+/// The client's reply for a failure (spec H4).
+pub(crate) fn failure_reply(failure: &Failure) -> Response<Body> {
+    let mut response = error_with(failure.status(), failure.message(), failure.details());
+    let headers = response.headers_mut();
+    if failure.headers().contains_key(CONTENT_TYPE) {
+        headers.remove(CONTENT_TYPE);
+    }
+    for (name, value) in failure.headers() {
+        // A failure has as many headers as fit, and the type of the content may be one too many.
+        let _ = headers.try_append(name, value.clone());
+    }
+    response
+}
+
+macro_rules! into_reply {
+    ($($value:ty => $outcome:expr;)*) => {$(
+        impl IntoReply for $value {
+            fn into_reply(self) -> Outcome {
+                $outcome(self)
+            }
+        }
+    )*};
+}
+
+into_reply! {
+    Outcome => identity;
+    Response<Body> => Outcome::Reply;
+    &'static str => |text| Outcome::Reply(with_content(TEXT, text));
+    String => |text| Outcome::Reply(with_content(TEXT, text));
+    Bytes => |bytes| Outcome::Reply(with_content(BYTES, bytes));
+    Vec<u8> => |bytes| Outcome::Reply(with_content(BYTES, bytes));
+    Value => |value| Json(value).into_reply();
+    Failure => |failure: Failure| Outcome::Reply(failure_reply(&failure));
+    StatusCode => |status| (status, Response::new(Body::empty())).into_reply();
+    Context => |_| Outcome::Deferred;
+    &Context => |_| Outcome::Deferred;
+    () => |()| Outcome::Deferred;
+}
+
+impl<T: Serialize> IntoReply for Json<T> {
+    fn into_reply(self) -> Outcome {
+        match serde_json::to_vec(&self.0) {
+            Ok(body) => Outcome::Reply(with_content(JSON, body)),
+            Err(error) => {
+                let message = format!("the reply cannot be written as JSON: {error}");
+                Failure::new(StatusCode::INTERNAL_SERVER_ERROR, message).into_reply()
+            }
+        }
+    }
+}
+
+impl<T: IntoReply> IntoReply for (StatusCode, T) {
+    fn into_reply(self) -> Outcome {
+        match self.1.into_reply() {
+            Outcome::Reply(mut response) => {
+                *response.status_mut() = self.0;
+                Outcome::Reply(response)
+            }
+            other => other,
+        }
+    }
+}
+
+impl<T: IntoReply> IntoReply for Option<T> {
+    fn into_reply(self) -> Outcome {
+        match self {
+            Some(value) => value.into_reply(),
+            None => Failure::new(StatusCode::NOT_FOUND, "not found").into_reply(),
+        }
+    }
+}
+
+impl<T: IntoReply, E: Into<Failure>> IntoReply for Result<T, E> {
+    fn into_reply(self) -> Outcome {
+        match self {
+            Ok(value) => value.into_reply(),
+            Err(error) => error.into().into_reply(),
+        }
+    }
+}
+
+/// Refuses a status that cannot be that of a reply: an informational or an undefined one.
+pub(crate) fn check_reply(response: &Response<Body>) -> Result<(), Failure> {
+    let status = response.status().as_u16();
+    if (200..=599).contains(&status) {
+        return Ok(());
+    }
+    let message = format!("{status} cannot be the status of a reply; expected 200 to 599");
+    Err(Failure::internal(FailureCode::INVALID_REPLY, message))
 }

@@ -10,7 +10,6 @@ pub(crate) mod forwarded;
 pub(crate) mod handler;
 pub(crate) mod options;
 mod pace;
-pub(crate) mod reply;
 mod reply_cell;
 pub(crate) mod request_memory;
 pub(crate) mod router;

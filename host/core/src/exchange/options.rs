@@ -14,7 +14,7 @@ limits! {
         /// The longest request body that is held in memory; 413 past it. It holds for handlers that take the whole body, and
         /// where a handler reads all of a streamed one at once.
         body_limit: u64 = bytes(2 MiB) as "body";
-        /// The longest request body that a handler takes piece by piece; 413 past it.
+        /// The longest request body that a handler takes chunk by chunk; 413 past it.
         stream_body_limit: Option<u64> = bytes(none) as "stream-body";
         /// The memory for all request bodies together that have arrived and that no handler has taken yet; a request gets 503
         /// with `Retry-After` past it. Those that one module was given and has not taken hold at most half of it.

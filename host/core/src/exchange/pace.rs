@@ -46,7 +46,7 @@ impl Pace {
         }
     }
 
-    /// Somebody waits for the next piece. Completes when the body is too late.
+    /// Somebody waits for the next chunk. Completes when the body is too late.
     pub(crate) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let waiting = match &mut self.waiting {
             Some(waiting) => waiting,
@@ -71,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// The next piece is there, or the end.
+    /// The next chunk is there, or the end.
     pub(crate) fn arrived(&mut self, bytes: u64) {
         self.arrived = self.arrived.saturating_add(bytes);
         if let Some(end) = self.waiting.take().and_then(|waiting| waiting.window_ends) {

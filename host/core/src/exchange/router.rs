@@ -1,31 +1,36 @@
 //! The router: from the head of a request to its answer, or to the exchange with a handler.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::future::{Future, Ready, ready};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use derive_more::Debug;
+use futures_util::FutureExt as _;
+use futures_util::future::Either;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use ipnet::IpNet;
+use parking_lot::Mutex;
+use tracing::Span;
 
 use super::body::{Body, BodyError};
-use super::body_reader::{BodyLimits, Collect};
-use super::dispatch::{Dispatch, Responding, crash_reply};
+use super::body_reader::{ArrivedBody, BodyLimits, Collect};
+use super::dispatch::{Dispatch, crash_failure};
 use super::durations::{RequestDurations, TableDurations};
 use super::finish::finish;
-use super::handler::{BodyMode, Handler, RequestLimits};
+use super::handler::{BodyMode, Handler, RequestLimits, error_reply, failure_reply};
 use super::options::RouterOptions;
-use super::reply::error_reply;
+use super::reply_cell::ReplyCell;
 use super::request_memory::{RequestMemory, TableMemory};
-use super::state::{ACCESS, Arrival, Exchange};
+use super::state::{ACCESS, Exchange, Extensions};
 use crate::events::bus::Bus;
 use crate::events::chain::{Chain, RequestOrigin};
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Resolution, RouteEntry, RouteRecord, Shape, ShapeId, Table, guard,
 };
-use crate::{Crash, CrashKind, Executor, MemoryExceeded, RequestId};
+use crate::{Charge, Crash, CrashKind, Executor, Failure, MemoryExceeded, RequestId};
 
 /// A route ready to be compiled into a router.
 #[derive(Clone, Debug)]
@@ -145,7 +150,7 @@ impl Router {
         }
     }
 
-    /// The same router with a limit for the pauses of a request's body, and one for the time that a client may leave a piece of
+    /// The same router with a limit for the pauses of a request's body, and one for the time that a client may leave a chunk of
     /// a streamed reply untaken.
     pub fn with_timeouts(&self, body_timeout: Option<Duration>, write_timeout: Option<Duration>) -> Self {
         Self {
@@ -186,17 +191,17 @@ impl Router {
         let id = RequestId::from_headers(&parts.headers);
         if let Err(refusal) = guard::check(&parts) {
             let reply = error_reply(refusal.status(), refusal.reason());
-            let mut reply = self.answer(&parts, &id, None, arrived, reply);
+            let mut reply = self.answer(&parts, &id, arrived, reply);
             if parts.version <= Version::HTTP_11 {
                 // Where the refused message ends is uncertain, so nothing after it may be read as another.
                 let close = HeaderValue::from_static("close");
                 reply.headers_mut().insert(header::CONNECTION, close);
             }
-            return Responding::Answer(Some(reply));
+            return ready(reply).left_future();
         }
         let (method, path) = (&parts.method, parts.uri.path());
         let reply = match self.shared.table.resolve(hint, method, &parts.uri) {
-            Resolution::Matched { route, params, .. } => return self.arrive(route, params, arrived, id, parts, body),
+            Resolution::Matched { route, params, .. } => return self.dispatch(route, params, arrived, id, parts, body),
             Resolution::NotFound => error_reply(StatusCode::NOT_FOUND, &format!("no route for {method} {path}")),
             Resolution::BadRequest(bad) => error_reply(StatusCode::BAD_REQUEST, &bad.to_string()),
             Resolution::MethodNotAllowed { allow } => {
@@ -209,7 +214,7 @@ impl Router {
                 allowing(reply, allow)
             }
         };
-        Responding::Answer(Some(self.answer(&parts, &id, None, arrived, reply)))
+        ready(self.answer(&parts, &id, arrived, reply)).left_future()
     }
 
     /// The route of a request, for an adapter in front of its user's own routes: `None` unless the guard lets the head pass
@@ -229,8 +234,8 @@ impl Router {
         }
     }
 
-    /// Checks the limits of the route that matched, by its place in the table, and begins the exchange with its handler.
-    fn arrive(
+    /// Runs the handler of the route that matched, by its place in the table, unless the request is past a limit of it.
+    fn dispatch(
         &self,
         route: usize,
         params: Params,
@@ -238,108 +243,127 @@ impl Router {
         id: RequestId,
         mut parts: Parts,
         body: Body,
-    ) -> Responding {
+    ) -> Either<Ready<Response<Body>>, Dispatch> {
+        let head = head_sizes(&parts);
+        guard::settle_host(&mut parts);
+        let mut exchange = self.exchange(route, params, arrived, id, parts);
+        let missing = match self.admit(&mut exchange, route, head, body) {
+            Ok(missing) => missing,
+            Err(failure) => return ready(exchange.finish(failure_reply(&failure))).left_future(),
+        };
+        let handler = &self.shared.table.routes()[route].target.handler;
+        let (exchange, executor) = (Arc::new(exchange), self.shared.executor.clone());
+        match missing {
+            None => Dispatch::start(exchange, &**handler, executor),
+            Some(collect) => Dispatch::collect(exchange, collect, handler.clone(), executor),
+        }
+        .right_future()
+    }
+
+    /// The exchange of a request that matched a route, without its body.
+    fn exchange(&self, route: usize, params: Params, arrived: Instant, id: RequestId, parts: Parts) -> Exchange {
         let RouterState {
             table, options, bus, ..
         } = &*self.shared;
-        let endpoint = &table.routes()[route].target;
-        let limits = &endpoint.limits;
-        let caller = bus.caller_in(self.chain(endpoint, &parts, arrived, &id));
-        let (target, headers) = head_sizes(&parts);
-        if let Err(over) = check_headers(headers, limits.headers) {
-            caller.report(Crash::new(CrashKind::Limit, &*over).at_limit("headers"));
-            let reply = error_reply(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &over);
-            return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
-        }
-        let heads = match self.memory.charge_head(route, target + headers) {
-            Ok(charges) => charges,
-            Err(exceeded) => {
-                let crash = head_refused(exceeded);
-                let reply = crash_reply(&crash);
-                caller.report(crash);
-                return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
-            }
-        };
-        let body_limits = BodyLimits {
-            body: narrower(limits.body, Some(options.body_limit)),
-            stream_body: narrower(limits.stream_body, options.stream_body_limit),
-        };
-        let body = body
-            .at_pace(self.body_timeout, options.body_rate, &self.shared.executor)
-            .counted(self.memory.bodies());
-        let (body, missing) = match take(body, limits.body_mode, body_limits) {
-            Ok(taken) => taken,
-            Err(error) => {
-                let failure = body_limits.failed(&error, Some(&caller));
-                let reply = error_reply(failure.status(), failure.message());
-                return Responding::Answer(Some(self.answer(&parts, &id, Some(route), arrived, reply)));
-            }
-        };
-        let arrival = Arrival {
-            time: arrived,
-            request_id: id,
-            route: endpoint.record.clone(),
-            params,
-            caller,
-            body_mode: limits.body_mode,
-            body_limits,
-            bodies_of_module: self.memory.bodies_of_module(route).cloned(),
-            write_timeout: self.write_timeout,
-            _heads: heads,
-            trusted_proxies: self.shared.trusted_proxies.clone(),
-            durations: self
-                .durations
-                .as_ref()
-                .map(|durations| durations.histogram(Some(route)).clone()),
-            access_log: options.access_log,
-            _count: bus.count_request(),
-        };
-        guard::settle_host(&mut parts);
-        let exchange = Exchange::new(parts, body, arrival);
-        let executor = self.shared.executor.clone();
-        Responding::Handler(match missing {
-            None => Dispatch::start(exchange, &*endpoint.handler, executor),
-            Some(collect) => Dispatch::collect(exchange, collect, endpoint.handler.clone(), executor),
-        })
-    }
-
-    /// The chain of a request that arrives at a route.
-    fn chain(&self, endpoint: &Endpoint, parts: &Parts, arrived: Instant, id: &RequestId) -> Chain {
-        let options = &self.shared.options;
-        let time = [options.deadline, endpoint.limits.deadline].into_iter().flatten().min();
+        let Endpoint { record, limits, .. } = &table.routes()[route].target;
+        let time = [options.deadline, limits.deadline].into_iter().flatten().min();
         let origin = RequestOrigin {
-            id: id.clone(),
-            route: endpoint.record.clone(),
+            id,
+            route: record.clone(),
             adapter: self.adapter,
             crashes: options.show_crashes.then(Arc::default),
             in_span: options.access_log,
         };
+        let span = if options.access_log {
+            access_span(&parts, &origin)
+        } else {
+            Span::none()
+        };
         let nested = parts.extensions.get().copied().unwrap_or_default();
-        Chain::of_request(time.map(|time| arrived + time), origin, nested)
+        let chain = Chain::of_request(time.map(|time| arrived + time), origin, nested);
+        let set_by_middleware = parts.extensions.get::<Extensions>().cloned();
+        Exchange {
+            arrived,
+            method: parts.method,
+            uri: parts.uri,
+            version: parts.version,
+            headers: parts.headers,
+            peer: parts.extensions.get().copied().unwrap_or_default(),
+            trusted_proxies: self.shared.trusted_proxies.clone(),
+            params,
+            caller: bus.caller_in(chain),
+            body_mode: limits.body_mode,
+            body_limits: BodyLimits {
+                body: narrower(limits.body, Some(options.body_limit)),
+                stream_body: narrower(limits.stream_body, options.stream_body_limit),
+            },
+            body: Mutex::new(None),
+            bodies_of_module: self.memory.bodies_of_module(route).cloned(),
+            head_charges: <[Charge; 2]>::default(),
+            write_timeout: self.write_timeout,
+            span,
+            durations: self
+                .durations
+                .as_ref()
+                .map(|durations| durations.histogram(Some(route)).clone()),
+            extensions: set_by_middleware.map(OnceLock::from).unwrap_or_default(),
+            received_at: OnceLock::new(),
+            reply: ReplyCell::default(),
+            open_reply: OnceLock::new(),
+            holders: AtomicUsize::new(1),
+            calls: AtomicUsize::new(0),
+            _count: bus.count_request(),
+        }
     }
 
-    /// An answer of the router itself. It is measured and logged like a handler's; `route` is the one that matched.
-    fn answer(
+    /// Checks the limits of a route, and puts the body into the exchange, unless it has to arrive before the handler runs. Then
+    /// it is the result.
+    ///
+    /// # Errors
+    /// The request is past a limit.
+    fn admit(
         &self,
-        parts: &Parts,
-        id: &RequestId,
-        route: Option<usize>,
-        arrived: Instant,
-        reply: Response<Body>,
-    ) -> Response<Body> {
+        exchange: &mut Exchange,
+        route: usize,
+        (target, headers): (usize, usize),
+        body: Body,
+    ) -> Result<Option<Collect>, Failure> {
+        let Exchange {
+            caller, body_limits, ..
+        } = exchange;
+        if let Err(over) = check_headers(headers, self.shared.table.routes()[route].target.limits.headers) {
+            caller.report(Crash::new(CrashKind::Limit, &*over).at_limit("headers"));
+            return Err(Failure::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, over));
+        }
+        exchange.head_charges = self.memory.charge_head(route, target + headers).map_err(|exceeded| {
+            let crash = head_refused(exceeded);
+            let failure = crash_failure(&crash);
+            caller.report(crash);
+            failure
+        })?;
+        let body = body
+            .at_pace(self.body_timeout, self.shared.options.body_rate, &self.shared.executor)
+            .counted(self.memory.bodies());
+        let taken = take(body, exchange.body_mode, *body_limits);
+        let (body, missing) = taken.map_err(|error| body_limits.failed(&error, Some(caller)))?;
+        let of_module = Charge::default();
+        *exchange.body.get_mut() = body.map(|body| ArrivedBody { body, of_module });
+        Ok(missing)
+    }
+
+    /// An answer to a request without a route. It is measured and logged like a handler's.
+    fn answer(&self, parts: &Parts, id: &RequestId, arrived: Instant, reply: Response<Body>) -> Response<Body> {
         let reply = finish(&parts.method, id, reply);
         let (status, time) = (reply.status(), arrived.elapsed());
         if let Some(durations) = &self.durations {
-            durations.histogram(route).count(status, time);
+            durations.histogram(None).count(status, time);
         }
         if self.shared.options.access_log {
-            let record = route.map(|route| &self.shared.table.routes()[route].target.record);
             tracing::info!(
                 target: ACCESS,
                 method = %parts.method,
                 path = parts.uri.path(),
                 request_id = %id,
-                route = record.map(|record| &*record.path),
                 status = status.as_u16(),
                 micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
                 "replied"
@@ -358,7 +382,7 @@ impl FoundRoute {
         let (parts, body) = request.into_parts();
         let id = RequestId::from_headers(&parts.headers);
         let Self { router, route, params } = self;
-        router.arrive(route, params, Instant::now(), id, parts, body)
+        router.dispatch(route, params, Instant::now(), id, parts, body)
     }
 }
 
@@ -372,8 +396,8 @@ fn take(body: Body, mode: BodyMode, limits: BodyLimits) -> Result<(Option<Body>,
         BodyMode::Stream => (Some(body.limited(limits.stream_body)?), None),
         BodyMode::Whole => match body.limited(limits.body)?.try_into_bytes() {
             Ok(bytes) => (Some(bytes.into()), None),
-            Err(pieces) if pieces.is_end_stream() => (Some(Body::empty()), None),
-            Err(pieces) => (None, Some(Collect::new(pieces, limits.body)?)),
+            Err(chunks) if chunks.is_end_stream() => (Some(Body::empty()), None),
+            Err(chunks) => (None, Some(Collect::new(chunks, limits.body)?)),
         },
     })
 }
@@ -389,6 +413,21 @@ fn head_sizes(parts: &Parts) -> (usize, usize) {
     (
         target,
         headers.map(|(name, value)| name.as_str().len() + value.len()).sum(),
+    )
+}
+
+fn access_span(parts: &Parts, origin: &RequestOrigin) -> Span {
+    let RequestOrigin { id, route, .. } = origin;
+    tracing::info_span!(
+        target: ACCESS,
+        "request",
+        method = %parts.method,
+        path = parts.uri.path(),
+        request_id = %id,
+        route = route.path,
+        module = route.module,
+        controller = route.controller,
+        handler = route.handler,
     )
 }
 

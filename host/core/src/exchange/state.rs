@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode, Uri, Version};
+use http::{HeaderMap, Method, Response, StatusCode, Uri, Version};
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use tracing::Span;
@@ -15,13 +14,15 @@ use tracing::Span;
 use super::body::{Body, BodyBreaker};
 use super::body_reader::{ArrivedBody, BodyLimits};
 use super::durations::Histogram;
-use super::forwarded::{Client, Peer};
+use super::finish::finish;
+use super::forwarded::Peer;
 use super::handler::BodyMode;
 use super::reply_cell::ReplyCell;
 use crate::events::bus::RequestCount;
 use crate::events::caller::Caller;
-use crate::routing::{Params, RouteRecord};
-use crate::{Charge, MemoryAccount, MemoryExceeded, RequestId};
+use crate::events::chain::RequestOrigin;
+use crate::routing::Params;
+use crate::{Charge, MemoryAccount, MemoryExceeded};
 
 /// The most bytes of extensions in the access log's line of a request.
 const MAX_EXTENSIONS_LINE: usize = 8 * 1024;
@@ -29,31 +30,48 @@ const MAX_EXTENSIONS_LINE: usize = 8 * 1024;
 /// The target of the access log.
 pub(crate) const ACCESS: &str = "pointwork::access";
 
-/// A request whose route has matched, until its reply: made on arrival, in one allocation.
+/// A request whose route has matched, until its reply: made by the router, in one allocation.
 ///
 /// Whoever may reply is a *holder* and is counted; the dispatcher, which waits for the reply, is none. When the last
 /// holder is gone, no reply can come any more (spec H7).
 pub(crate) struct Exchange {
+    pub(crate) arrived: Instant,
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
     /// The other end of the connection, which may be a proxy.
     pub(crate) peer: Peer,
-    pub(crate) arrival: Arrival,
+    /// `None` for none.
+    pub(super) trusted_proxies: Option<Arc<[IpNet]>>,
+    pub(crate) params: Params,
+    /// Knows the deadline, and the request with its id and route: see [`origin`](Self::origin).
+    pub(crate) caller: Caller,
+    pub(crate) body_mode: BodyMode,
+    pub(crate) body_limits: BodyLimits,
+    pub(super) body: Mutex<Option<ArrivedBody>>,
+    /// Counts the bodies that the module of the route was given; `None` for a route of the host application.
+    pub(super) bodies_of_module: Option<Arc<MemoryAccount>>,
+    /// Count a long head.
+    pub(super) head_charges: [Charge; 2],
+    /// The time that a client may leave a chunk of the reply untaken.
+    pub(crate) write_timeout: Option<Duration>,
     /// The span of the access log; none if that is off.
     pub(crate) span: Span,
-    pub(crate) reply: ReplyCell,
+    /// `None` on a router that measures nothing.
+    pub(super) durations: Option<Arc<Histogram>>,
     /// Most requests set none.
     pub(crate) extensions: OnceLock<Extensions>,
     /// Computed for those who ask for it.
-    received_at: OnceLock<SystemTime>,
-    body: Mutex<Option<ArrivedBody>>,
-    holders: AtomicUsize,
-    /// See [`OngoingCall`].
-    calls: AtomicUsize,
+    pub(super) received_at: OnceLock<SystemTime>,
+    pub(crate) reply: ReplyCell,
     /// The reply that the handler opened; most requests have none.
     pub(crate) open_reply: OnceLock<BodyBreaker>,
+    /// One for the handler's context, at first.
+    pub(super) holders: AtomicUsize,
+    /// See [`OngoingCall`].
+    pub(super) calls: AtomicUsize,
+    pub(super) _count: RequestCount,
 }
 
 /// A call that has the context of a request: that of the handler, until there is the reply too, and that of each listener
@@ -61,78 +79,27 @@ pub(crate) struct Exchange {
 /// keep the context itself for ever. A native handler may read the body while its reply is sent.
 pub(crate) struct OngoingCall(Arc<Exchange>);
 
-/// The router's part of an exchange.
-pub(crate) struct Arrival {
-    pub(crate) time: Instant,
-    pub(crate) request_id: RequestId,
-    pub(crate) route: Arc<RouteRecord>,
-    pub(crate) params: Params,
-    /// Knows the deadline, and the request as crashes name it.
-    pub(crate) caller: Caller,
-    pub(crate) body_mode: BodyMode,
-    pub(crate) body_limits: BodyLimits,
-    /// Counts the bodies that the module of the route was given; `None` for a route of the host application.
-    pub(crate) bodies_of_module: Option<Arc<MemoryAccount>>,
-    /// The time that a client may leave a piece of the reply untaken.
-    pub(crate) write_timeout: Option<Duration>,
-    /// Count a long head.
-    pub(crate) _heads: [Charge; 2],
-    /// `None` for none.
-    pub(crate) trusted_proxies: Option<Arc<[IpNet]>>,
-    /// `None` on a router that measures nothing.
-    pub(crate) durations: Option<Arc<Histogram>>,
-    pub(crate) access_log: bool,
-    pub(crate) _count: RequestCount,
-}
-
 impl Exchange {
-    /// An exchange with one holder, whom [`ReplyCell`] waits for.
-    pub(crate) fn new(parts: Parts, body: Option<Body>, arrival: Arrival) -> Arc<Self> {
-        let route = &arrival.route;
-        let span = if arrival.access_log {
-            tracing::info_span!(
-                target: ACCESS,
-                "request",
-                method = %parts.method,
-                path = parts.uri.path(),
-                request_id = %arrival.request_id,
-                route = route.path,
-                module = route.module,
-                controller = route.controller,
-                handler = route.handler,
-            )
-        } else {
-            Span::none()
-        };
-        let set_by_middleware = parts.extensions.get::<Extensions>().cloned();
-        Arc::new(Self {
-            method: parts.method,
-            uri: parts.uri,
-            version: parts.version,
-            headers: parts.headers,
-            peer: parts.extensions.get().copied().unwrap_or_default(),
-            arrival,
-            span,
-            reply: ReplyCell::default(),
-            extensions: set_by_middleware.map(OnceLock::from).unwrap_or_default(),
-            received_at: OnceLock::new(),
-            body: Mutex::new(body.map(|body| ArrivedBody {
-                body,
-                of_module: Charge::default(),
-            })),
-            holders: AtomicUsize::new(1),
-            calls: AtomicUsize::new(0),
-            open_reply: OnceLock::new(),
-        })
+    /// The request by its id and route. Its chain has them, which may outlive the exchange.
+    pub(crate) fn origin(&self) -> &RequestOrigin {
+        let request = self.caller.chain.request.as_ref();
+        request.expect("the chain of a request begins with the request")
+    }
+
+    /// The last step of a reply: makes it fit for the wire, measures and logs the request.
+    pub(super) fn finish(&self, reply: Response<Body>) -> Response<Body> {
+        let reply = finish(&self.method, &self.origin().id, reply);
+        self.ended(reply.status());
+        reply
     }
 
     /// The request has its reply, or the head of it.
-    pub(crate) fn ended(&self, status: StatusCode) {
-        let time = self.arrival.time.elapsed();
-        if let Some(durations) = &self.arrival.durations {
+    fn ended(&self, status: StatusCode) {
+        let time = self.arrived.elapsed();
+        if let Some(durations) = &self.durations {
             durations.count(status, time);
         }
-        if self.arrival.access_log {
+        if self.origin().in_span {
             tracing::info!(
                 target: ACCESS,
                 parent: &self.span,
@@ -145,13 +112,13 @@ impl Exchange {
     }
 
     /// The client of the request, by its peer and the proxies that are trusted.
-    pub(crate) fn client(&self) -> Client {
-        let trusted = self.arrival.trusted_proxies.as_deref().unwrap_or_default();
-        Client::resolve(self.peer, &self.headers, trusted)
+    pub(crate) fn client(&self) -> Peer {
+        let trusted = self.trusted_proxies.as_deref().unwrap_or_default();
+        self.peer.client(&self.headers, trusted)
     }
 
     pub(crate) fn received_at(&self) -> SystemTime {
-        let back_then = || SystemTime::now().checked_sub(self.arrival.time.elapsed());
+        let back_then = || SystemTime::now().checked_sub(self.arrived.elapsed());
         *self.received_at.get_or_init(|| back_then().unwrap_or(UNIX_EPOCH))
     }
 
@@ -175,7 +142,7 @@ impl Exchange {
     /// # Errors
     /// The module holds too much.
     pub(crate) fn put_body(&self, bytes: Bytes, charge: Charge) -> Result<(), MemoryExceeded> {
-        let account = self.arrival.bodies_of_module.as_ref();
+        let account = self.bodies_of_module.as_ref();
         let of_module = account.map(|account| account.charge(bytes.len() as u64)).transpose()?;
         *self.body.lock() = Some(ArrivedBody {
             body: Body::charged(bytes, charge),
@@ -208,7 +175,7 @@ impl Deref for OngoingCall {
 
 impl Drop for OngoingCall {
     fn drop(&mut self) {
-        let is_of_module = self.0.arrival.bodies_of_module.is_some();
+        let is_of_module = self.0.bodies_of_module.is_some();
         if self.0.calls.fetch_sub(1, Ordering::AcqRel) == 1 && is_of_module {
             drop(self.0.take_body());
         }

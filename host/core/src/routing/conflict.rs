@@ -7,7 +7,7 @@ use pointwork_patterns::Pattern;
 use super::method::MethodFilter;
 use super::owner::Owner;
 use super::table::RouteEntry;
-use super::text::lines;
+use crate::error::lines;
 
 /// One of the two routes of a [`Conflict`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use pointwork_patterns::{Pattern, Segment};
 use smallvec::SmallVec;
 
 use super::method::{ATTRIBUTE_METHODS, MethodFilter};
-use super::params::Ranges;
-use super::target::Path;
+use super::path::{Path, Ranges};
 
 /// Identifies a [`Shape`] within one [`Table`](super::Table), for the hint of [`resolve`](super::Table::resolve).
 /// Passing it to another table is harmless.
@@ -92,7 +91,7 @@ impl Shape {
     }
 
     /// Whether a route of this shape answers every method (spec A7).
-    pub fn takes_every_method(&self) -> bool {
+    pub fn matches_every_method(&self) -> bool {
         self.all.is_some()
     }
 

@@ -120,11 +120,9 @@ pub mod guard;
 mod matcher;
 mod method;
 mod owner;
-mod params;
+mod path;
 mod record;
 mod table;
-mod target;
-mod text;
 
 pub use conflict::{Conflict, Conflicts, Party};
 pub use declaration::{
@@ -135,7 +133,7 @@ pub use guard::Refusal;
 pub use matcher::{Shape, ShapeId};
 pub use method::{ATTRIBUTE_METHODS, MethodError, MethodFilter};
 pub use owner::Owner;
-pub use params::Params;
+pub use path::{BadTarget, Params};
 pub(crate) use pointwork_patterns::text::excerpt;
 #[doc(inline)]
 pub use pointwork_patterns::text::{is_unprintable, one_line, paragraph};
@@ -143,4 +141,3 @@ pub use pointwork_patterns::text::{is_unprintable, one_line, paragraph};
 pub use pointwork_patterns::{Pattern, PatternError, PatternErrorKind, Segment};
 pub use record::{Origin, RouteRecord};
 pub use table::{Resolution, RouteEntry, Table, TableOptions, TrailingSlash};
-pub use target::BadTarget;

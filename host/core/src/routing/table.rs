@@ -12,8 +12,7 @@ use super::conflict::{Conflict, Conflicts, Party};
 use super::matcher::{Selected, Shape, ShapeId, Trie, allow, capture};
 use super::method::MethodFilter;
 use super::owner::Owner;
-use super::params::{Params, Ranges};
-use super::target::{BadTarget, Path, RequestTarget};
+use super::path::{BadTarget, Params, Path, Ranges, RequestTarget};
 
 /// One route: the requests that it answers, its owner, and a value for the user of the table.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! How handlers take the request's body: not at all, whole, or piece by piece.
+//! How handlers take the request's body: not at all, whole, or chunk by chunk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,12 +51,12 @@ async fn length(context: Context) -> Result<String, Failure> {
     Ok(context.bytes().await?.len().to_string())
 }
 
-/// Reads piece by piece, and returns how much that was.
+/// Reads chunk by chunk, and returns how much that was.
 async fn count(context: Context) -> Result<String, Failure> {
     let mut reader = context.open_body()?;
     let mut length = 0;
-    while let Some(piece) = reader.read(7).await? {
-        length += piece.len();
+    while let Some(chunk) = reader.read(7).await? {
+        length += chunk.len();
     }
     Ok(length.to_string())
 }
@@ -65,12 +65,12 @@ fn post(body: Body) -> http::Request<Body> {
     request(Method::POST, body)
 }
 
-/// A body that arrives piece by piece.
-fn pieces(pieces: impl IntoIterator<Item = &'static str, IntoIter: Send> + Send + 'static) -> Body {
+/// A body that arrives chunk by chunk.
+fn chunks(chunks: impl IntoIterator<Item = &'static str, IntoIter: Send> + Send + 'static) -> Body {
     let (mut writer, body) = Body::channel();
     tokio::spawn(async move {
-        for piece in pieces {
-            if writer.write(piece).await.is_err() {
+        for chunk in chunks {
+            if writer.write(chunk).await.is_err() {
                 return;
             }
         }
@@ -102,7 +102,7 @@ async fn a_whole_body_is_there_before_the_handler_runs() {
     let mut replying = Box::pin(stand.router.respond(None, post(body)));
     for _ in 0..3 {
         assert!((&mut replying).now_or_never().is_none());
-        writer.write("a piece").await.unwrap();
+        writer.write("a chunk").await.unwrap();
     }
     assert!((&mut replying).now_or_never().is_none());
     assert_eq!(calls.load(Ordering::SeqCst), 0, "the body has not ended");
@@ -123,16 +123,16 @@ async fn a_whole_body_that_is_there_or_empty_waits_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_whole_body_may_come_in_many_small_pieces() {
+async fn a_whole_body_may_come_in_many_small_chunks() {
     let (stand, _) = stand(BodyMode::Whole, length, |options| options.body_limit = 10_000);
-    let body = pieces(std::iter::repeat_n("x", 10_000));
+    let body = chunks(std::iter::repeat_n("x", 10_000));
     assert_eq!(stand.send(post(body)).await, (StatusCode::OK, "10000".to_owned()));
 }
 
 #[tokio::test]
 async fn a_whole_body_over_its_limit_is_413_and_the_message_names_stream() {
     let expected = r#"{"message":"the request body is longer than 8 bytes, the limit `body`; a handler may take longer ones as a `stream`"}"#;
-    for body in [Body::from("123456789"), pieces(["12345", "6789", "and so on"])] {
+    for body in [Body::from("123456789"), chunks(["12345", "6789", "and so on"])] {
         let (stand, calls) = stand(BodyMode::Whole, length, |options| {
             options.body_limit = 8;
             options.stream_body_limit = Some(1);
@@ -197,13 +197,13 @@ async fn a_client_that_goes_away_before_its_whole_body_leaves_nothing() {
 async fn a_streamed_body_may_be_longer_than_what_is_held_in_memory() {
     let (stand, _) = stand(BodyMode::Stream, count, |options| options.body_limit = 8);
     assert_eq!(stand.send(post("123456789".into())).await.1, "9");
-    let body = pieces(std::iter::repeat_n("0123456789", 100));
+    let body = chunks(std::iter::repeat_n("0123456789", 100));
     assert_eq!(stand.send(post(body)).await.1, "1000");
 }
 
 #[tokio::test]
 async fn reading_a_streamed_body_at_once_is_bounded_as_a_whole_one() {
-    for body in [Body::from("123456789"), pieces(["12345", "6789"])] {
+    for body in [Body::from("123456789"), chunks(["12345", "6789"])] {
         let (stand, _) = stand(BodyMode::Stream, length, |options| options.body_limit = 8);
         let (status, text) = stand.send(post(body)).await;
         assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
@@ -214,7 +214,7 @@ async fn reading_a_streamed_body_at_once_is_bounded_as_a_whole_one() {
 
 #[tokio::test]
 async fn a_streamed_body_has_a_limit_of_its_own() {
-    for body in [Body::from("123456789"), pieces(["12345", "6789"])] {
+    for body in [Body::from("123456789"), chunks(["12345", "6789"])] {
         let (stand, _) = stand(BodyMode::Stream, count, |options| options.stream_body_limit = Some(8));
         assert_eq!(stand.send(post("12345678".into())).await.1, "8");
         let (status, text) = stand.send(post(body)).await;
@@ -255,7 +255,7 @@ async fn a_panic_of_a_handler_behind_a_whole_body_is_500() {
     }
 
     let (stand, _) = stand(BodyMode::Whole, Panics, |_| {});
-    let reply = stand.send(post(pieces(["a body"]))).await;
+    let reply = stand.send(post(chunks(["a body"]))).await;
     assert_eq!(reply.0, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(stand.crash().await.kind, CrashKind::Panic);
 }
@@ -270,7 +270,7 @@ async fn bodies_that_arrive_share_their_memory_and_one_too_many_is_503() {
         writer.write("x".repeat(60)).await.unwrap();
         assert!((&mut first).now_or_never().is_none());
 
-        let refused = stand.router.respond(None, post(pieces(["0123456789"; 5]))).await;
+        let refused = stand.router.respond(None, post(chunks(["0123456789"; 5]))).await;
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "{mode:?}");
         assert_eq!(refused.headers()["retry-after"], "1");
         let crash = stand.crash().await;
@@ -279,7 +279,7 @@ async fn bodies_that_arrive_share_their_memory_and_one_too_many_is_503() {
             (CrashKind::Limit, Some("body-memory"))
         );
 
-        let small = stand.send(post(pieces(["0123456789"; 4]))).await;
+        let small = stand.send(post(chunks(["0123456789"; 4]))).await;
         assert_eq!(
             small,
             (StatusCode::OK, "40".to_owned()),
@@ -288,7 +288,7 @@ async fn bodies_that_arrive_share_their_memory_and_one_too_many_is_503() {
         let (finished, reply) = tokio::join!(writer.finish(), first);
         finished.unwrap();
         assert_eq!(reply.into_body().bytes().await.unwrap(), "60");
-        let large = stand.send(post(pieces(["0123456789"; 10]))).await;
+        let large = stand.send(post(chunks(["0123456789"; 10]))).await;
         assert_eq!(
             large,
             (StatusCode::OK, "100".to_owned()),
@@ -306,7 +306,7 @@ async fn memory_is_taken_by_the_bytes_that_arrive_not_by_those_that_are_declared
     assert!((&mut waiting).now_or_never().is_none());
     pump.put(Some(Ok("0123456789".into())));
     assert!((&mut waiting).now_or_never().is_none());
-    let other = stand.send(post(pieces(["0123456789"; 9]))).await;
+    let other = stand.send(post(chunks(["0123456789"; 9]))).await;
     assert_eq!(other, (StatusCode::OK, "90".to_owned()));
 }
 
@@ -328,7 +328,7 @@ async fn a_body_counts_until_its_handler_takes_it() {
         }
     };
     let (stand, started) = stand(BodyMode::Whole, handler, |options| options.body_memory = 100);
-    let send = || stand.send(post(pieces(["0123456789"; 10])));
+    let send = || stand.send(post(chunks(["0123456789"; 10])));
     let mut first = Box::pin(send());
     while started.load(Ordering::SeqCst) == 0 {
         assert!((&mut first).now_or_never().is_none());
@@ -379,7 +379,7 @@ async fn a_body_that_nobody_took_is_dropped_after_the_reply_and_the_last_call() 
         };
         let stand = Stand::of(module, handler, |options| options.body_memory = 100, BusOptions::new());
         for turn in 0..3 {
-            let reply = stand.send(post(pieces(["0123456789"; 4]))).await;
+            let reply = stand.send(post(chunks(["0123456789"; 4]))).await;
             assert_eq!(reply.0, StatusCode::OK, "{turn}: nothing is left of the body before");
             let context = kept.lock().unwrap().take().unwrap();
             let body = context.bytes().await;
@@ -403,6 +403,6 @@ async fn a_task_takes_the_body_until_there_is_a_reply() {
         });
     };
     let (stand, _) = stand(BodyMode::Whole, handler, |_| {});
-    let reply = stand.send(post(pieces(["a", "b"]))).await;
+    let reply = stand.send(post(chunks(["a", "b"]))).await;
     assert_eq!(reply, (StatusCode::OK, "ab".to_owned()));
 }

@@ -299,7 +299,7 @@ async fn a_body_that_pauses_too_long_breaks_off_as_timed_out() {
     // Together they take longer than the pause, which begins again with each.
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        writer.write("a piece in time").await.unwrap();
+        writer.write("a chunk in time").await.unwrap();
     }
     assert!(matches!(reading.await.unwrap(), Err(BodyError::Timeout)));
 
@@ -334,10 +334,10 @@ async fn a_streamed_reply_that_breaks_off_is_an_error_to_its_reader() {
 }
 
 #[tokio::test]
-async fn a_writer_whose_piece_nobody_takes_is_told() {
+async fn a_writer_whose_chunk_nobody_takes_is_told() {
     let (sender, mut ends) = mpsc::unbounded_channel();
     let write = async |writer: &mut BodyWriter| loop {
-        if let Err(end) = writer.write("a piece").await {
+        if let Err(end) = writer.write("a chunk").await {
             return end.code().clone();
         }
     };

@@ -188,7 +188,7 @@ async fn an_error_behind_a_reply_that_its_reader_left_is_no_crash() {
         async move {
             let mut writer = ctx.open_reply(http::Response::new(()))?;
             let end = loop {
-                if let Err(failure) = writer.write("a piece").await {
+                if let Err(failure) = writer.write("a chunk").await {
                     break failure;
                 }
             };

@@ -150,11 +150,7 @@ impl Binder {
         if kind != ChangeKind::Loaded {
             return self.expect_module(name).map(drop);
         }
-        if name.trim().is_empty() || name.len() > MOST_NAME || name.contains(is_unprintable) {
-            let message = format!("`{}` cannot be the name of a module", one_line(name, MOST_NAME));
-            let hint = format!("a name has 1 to {MOST_NAME} bytes, all of them printable");
-            return Err(Error::new(ErrorKind::Refused, message).with_hint(hint));
-        }
+        check_module_name(name)?;
         match self.module(name) {
             None => Ok(()),
             Some(_) => {
@@ -303,7 +299,7 @@ impl Binder {
         let pattern = Pattern::parse(&record.path).ok();
         for transport in self.transports() {
             let is_known = record.unavailable_on.iter().any(|known| known == transport.name());
-            if !is_known && pattern.as_ref().is_some_and(|pattern| !transport.reaches(pattern)) {
+            if !is_known && pattern.as_ref().is_some_and(|pattern| !transport.covers_path(pattern)) {
                 record.unavailable_on.push(transport.name().to_owned());
             }
         }
@@ -314,9 +310,9 @@ impl Binder {
     fn mark_unavailable(&mut self, route: &mut Route) {
         for connection in &self.connections {
             let (transport, adapter) = (&connection.transport, connection.transport.name());
-            let reason = if !transport.serves(&route.filter) {
+            let reason = if !transport.supports_method(&route.filter) {
                 "does not know the method"
-            } else if !transport.reaches(&route.pattern) {
+            } else if !transport.covers_path(&route.pattern) {
                 "is mounted elsewhere"
             } else {
                 continue;
@@ -334,6 +330,19 @@ impl Binder {
             }
         }
     }
+}
+
+/// Checks that a text can be the name of a module: that it can be read in a line of the log and in a table.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused) with the rule.
+pub fn check_module_name(name: &str) -> Result<(), Error> {
+    if name.trim().is_empty() || name.len() > MOST_NAME || name.contains(is_unprintable) {
+        let message = format!("`{}` cannot be the name of a module", one_line(name, MOST_NAME));
+        let hint = format!("a name has 1 to {MOST_NAME} bytes, all of them printable");
+        return Err(Error::new(ErrorKind::Refused, message).with_hint(hint));
+    }
+    Ok(())
 }
 
 impl Connection {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use pointwork_core::read_file;
 
 use super::App;
-use crate::app::changes::{Change, ChangeKind};
+use crate::app::changes::Change;
 use crate::app::module::ModuleInfo;
-use crate::app::publish::Proposal;
+use crate::app::publish::Purpose;
 use crate::{Breaker, Error, ErrorKind, Grants, Isolation, ModuleLimits, ModuleOptions, OrError, Trial};
 
 /// Loads, swaps or restores one module: its component, its options, then [`load`](Self::load), [`swap`](Self::swap) or
@@ -127,19 +127,15 @@ impl ModuleBuilder {
     ///
     /// # Cancel safety
     /// Cancelled, the module is either not loaded, or loaded whole if it was about to be published.
-    pub async fn load(mut self) -> Result<ModuleInfo, Error> {
-        let component = self.expect_component().await?;
-        let options = self.options_from(ModuleOptions::new());
-        let proposal = self.proposal(ChangeKind::Loaded, &component);
-        let (info, _) = self.app.install(proposal, component, options).await?;
-        Ok(info)
+    pub async fn load(self) -> Result<ModuleInfo, Error> {
+        self.load_new().await.map(|(info, _)| info)
     }
 
     /// Replaces the component of a module; its routes and channels may change. Calls in flight end on the old version,
     /// the next request meets the whole new table (spec S1).
     ///
     /// The module keeps the options that are not set, [`digest`](Self::digest) aside. If it serves these bytes with these
-    /// options already, nothing changes: the result is [`Unchanged`](ChangeKind::Unchanged), no `server:changed` is
+    /// options already, nothing changes: the result is [`Unchanged`](crate::ChangeKind::Unchanged), no `server:changed` is
     /// emitted, and a roll-back leads where it led before (spec S4).
     ///
     /// # Errors
@@ -153,9 +149,26 @@ impl ModuleBuilder {
         let mut current = self.app.open_state()?.binder.expect_module(&self.name)?.options.clone();
         current.digest = None;
         let options = self.options_from(current);
-        let proposal = self.proposal(ChangeKind::Swapped, &component);
-        let (_, change) = self.app.install(proposal, component, options).await?;
+        let base = self.base(&component);
+        let (_, change) = self
+            .app
+            .install(&self.name, Purpose::Swap { base }, component, options)
+            .await?;
         Ok(change)
+    }
+
+    /// [Loads](Self::load) the module, or [swaps](Self::swap) its component if the application has a module of that name.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    ///
+    /// # Cancel safety
+    /// As [`load`](Self::load) and [`swap`](Self::swap).
+    pub async fn load_or_swap(self) -> Result<Change, Error> {
+        if self.app.open_state()?.binder.module(&self.name).is_some() {
+            return self.swap().await;
+        }
+        self.load_new().await.map(|(_, change)| change)
     }
 
     /// Loads the version of the module that was current when the application ended last, if the state directory
@@ -179,6 +192,15 @@ impl ModuleBuilder {
         let component = self.component().await?;
         let options = self.options_from(ModuleOptions::new());
         self.app.restore(&self.name, component, options).await
+    }
+
+    async fn load_new(mut self) -> Result<(ModuleInfo, Change), Error> {
+        let component = self.expect_component().await?;
+        let options = self.options_from(ModuleOptions::new());
+        let base = self.base(&component);
+        self.app
+            .install(&self.name, Purpose::Load { base }, component, options)
+            .await
     }
 
     async fn expect_component(&mut self) -> Result<Vec<u8>, Error> {
@@ -209,9 +231,8 @@ impl ModuleBuilder {
         settings.into_iter().fold(options, |options, setting| setting(options))
     }
 
-    fn proposal(&self, kind: ChangeKind, component: &[u8]) -> Proposal {
-        let mut proposal = Proposal::new(kind, &self.name);
-        proposal.base = self.configured.then(|| crate::digest(component));
-        proposal
+    /// The base that the state directory records, if there is a new one.
+    fn base(&self, component: &[u8]) -> Option<String> {
+        self.configured.then(|| crate::digest(component))
     }
 }

@@ -52,6 +52,9 @@ pub struct Change {
     /// The changes of the events that it may call, emit or hand over to.
     #[serde(default)]
     pub events_used: Diff,
+    /// The declarations of the current version that are probably mistakes: [`ModuleInfo::warnings`](crate::ModuleInfo::warnings).
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// The reason of a change that nobody requested: a version failed its canary trial.
     #[serde(default)]
     pub reason: Option<String>,

@@ -1,14 +1,12 @@
 //! The names of events in use, which a change must not alter in silence (spec C2).
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 
 use pointwork_core::{ListenerName, StagedListeners};
 
 use crate::app::binder::Binder;
-use crate::app::changes::ChangeKind;
 use crate::app::module::Module;
-use crate::app::publish::{Proposal, Recording};
+use crate::app::publish::Purpose;
 use crate::{Error, ErrorKind};
 
 /// The user of an event name.
@@ -21,70 +19,65 @@ struct User<'a> {
 /// The most listeners that a refusal names.
 const MAX_SHOWN: usize = 8;
 
-impl Proposal {
-    /// Checks what the names in use reach: those that modules declare to use, and those of all listeners.
-    ///
-    /// A version that was accepted before is accepted again: by a roll-back, and at a restart, where an altered name is
-    /// logged.
-    ///
-    /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if a name becomes ambiguous, or reaches another channel than before, or none, unless
-    /// the options of the module name the channel.
-    pub(super) fn check_event_names(
-        &self,
-        staged: &StagedListeners<'_>,
-        binder: &Binder,
-        current: Option<&Arc<Module>>,
-    ) -> Result<(), Error> {
-        let Some(module) = &self.module else { return Ok(()) };
-        if !matches!(self.kind, ChangeKind::Loaded | ChangeKind::Swapped) {
-            return Ok(());
-        }
-        // Another module, which is loaded before it, may have changed since the version was accepted.
-        let was_accepted = self.recording != Recording::Required;
-        let mut names: BTreeMap<_, _> = staged.names().map(|name| (name.to_owned(), None)).collect();
-        let used_before = current.map_or(&[][..], |current| &current.info.events_used);
-        let used_before: HashSet<_> = used_before.iter().collect();
-        for user in binder.modules() {
-            let is_changed = user.info.name == self.name;
-            for event in &user.info.events_used {
-                let is_new = is_changed && !used_before.contains(event);
-                let module = &*user.info.name;
-                let user = names.entry(event.clone()).or_insert(None);
-                if is_new || user.is_none() {
-                    *user = Some(User { module, is_new });
-                }
+/// Checks what the names in use reach: those that modules declare to use, and those of all listeners.
+///
+/// A version that was accepted before is accepted again: by a roll-back, and at a restart, where an altered name is
+/// logged.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused) if a name becomes ambiguous, or reaches another channel than before, or none, unless
+/// the options of the module name the channel.
+pub(super) fn check_event_names(
+    changed: &Module,
+    purpose: &Purpose,
+    current: Option<&Module>,
+    staged: &StagedListeners<'_>,
+    binder: &Binder,
+) -> Result<(), Error> {
+    // Another module, which is loaded before it, may have changed since the version was accepted.
+    let was_accepted = matches!(purpose, Purpose::Restore { .. } | Purpose::StandIn);
+    let mut names: BTreeMap<_, _> = staged.names().map(|name| (name.to_owned(), None)).collect();
+    let used_before = current.map_or(&[][..], |current| &current.info.events_used);
+    let used_before: HashSet<_> = used_before.iter().collect();
+    for user in binder.modules() {
+        let is_changed = user.info.name == changed.info.name;
+        for event in &user.info.events_used {
+            let is_new = is_changed && !used_before.contains(event);
+            let module = &*user.info.name;
+            let user = names.entry(event.clone()).or_insert(None);
+            if is_new || user.is_none() {
+                *user = Some(User { module, is_new });
             }
         }
-        for (name, user) in &names {
-            let [before, after] = staged.readings(name);
-            let is_altered = match (&*before, &*after) {
-                ([_], []) | ([] | [_], [_, _, ..]) => true,
-                ([before], [after]) => (&before.channel, &before.event) != (&after.channel, &after.event),
-                // It was allowed where it became ambiguous, unless channels of the host application made it so.
-                (_, [_, _, ..]) => user.as_ref().is_some_and(|user| user.is_new) && !is_allowed(binder, &after),
-                _ => false,
-            };
-            if !is_altered {
-                continue;
-            }
-            let channel = channel_to_allow(module, name, &before, &after);
-            let allows = |module: &Module| module.options.channels.iter().any(|allowed| allowed == channel);
-            if allows(module) || (was_accepted && binder.modules().any(|module| allows(module))) {
-                continue;
-            }
-            let error = altered(&self.name, name, user.as_ref(), &before, &after, channel);
-            if !was_accepted {
-                return Err(error);
-            }
-            let reason = pointwork_core::error_chain(&error);
-            tracing::error!(
-                module = self.name,
-                "the names of events changed with the restart: {reason}"
-            );
-        }
-        Ok(())
     }
+    for (name, user) in &names {
+        let [before, after] = staged.readings(name);
+        let is_altered = match (&*before, &*after) {
+            ([_], []) | ([] | [_], [_, _, ..]) => true,
+            ([before], [after]) => (&before.channel, &before.event) != (&after.channel, &after.event),
+            // It was allowed where it became ambiguous, unless channels of the host application made it so.
+            (_, [_, _, ..]) => user.as_ref().is_some_and(|user| user.is_new) && !is_allowed(binder, &after),
+            _ => false,
+        };
+        if !is_altered {
+            continue;
+        }
+        let channel = channel_to_allow(changed, name, &before, &after);
+        let allows = |module: &Module| module.options.channels.iter().any(|allowed| allowed == channel);
+        if allows(changed) || (was_accepted && binder.modules().any(|module| allows(module))) {
+            continue;
+        }
+        let error = altered(&changed.info.name, name, user.as_ref(), &before, &after, channel);
+        if !was_accepted {
+            return Err(error);
+        }
+        let reason = pointwork_core::error_chain(&error);
+        tracing::error!(
+            module = changed.info.name,
+            "the names of events changed with the restart: {reason}"
+        );
+    }
+    Ok(())
 }
 
 /// Whether a module may take names for one of the listeners' channels.

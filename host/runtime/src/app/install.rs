@@ -3,25 +3,26 @@
 use std::sync::Arc;
 
 use super::App;
-use crate::app::changes::{Change, ChangeKind};
+use crate::app::changes::Change;
 use crate::app::module::{Component, Module, ModuleInfo};
-use crate::app::publish::{Proposal, Recording};
-use crate::{Error, ErrorKind, ModuleOptions};
+use crate::app::publish::{Proposal, Purpose};
+use crate::{Error, ModuleOptions};
 
 impl App {
     /// Builds a module and publishes it. A refusal is reported as `server:refused`.
     pub(super) async fn install(
         &self,
-        proposal: Proposal,
+        name: &str,
+        purpose: Purpose,
         bytes: Vec<u8>,
         options: ModuleOptions,
     ) -> Result<(ModuleInfo, Change), Error> {
-        let (name, kind) = (proposal.name.clone(), proposal.kind);
+        let kind = purpose.kind();
         let component = Component::new(bytes);
         let digest = component.digest.clone();
-        let result = self.try_install(proposal, component, options).await;
+        let result = self.try_install(name, purpose, component, options).await;
         if let Err(error) = &result {
-            self.report_refusal(kind, &name, Some(digest), error);
+            self.report_refusal(kind, name, Some(digest), error);
         }
         let (info, change) = result?;
         for warning in &info.warnings {
@@ -32,36 +33,28 @@ impl App {
 
     async fn try_install(
         &self,
-        mut proposal: Proposal,
+        name: &str,
+        purpose: Purpose,
         component: Component,
         options: ModuleOptions,
     ) -> Result<(ModuleInfo, Change), Error> {
-        let name = proposal.name.clone();
         // Before the work; it is checked again when the version is published.
         let current = {
             let state = self.open_state()?;
-            state.binder.check_name(proposal.kind, &name)?;
-            state.binder.module(&name).cloned()
+            state.binder.check_name(purpose.kind(), name)?;
+            state.binder.module(name).cloned()
         };
-        let refused = |error: Error| error.in_module(&name);
-        if proposal.kind == ChangeKind::Swapped
-            && let Some(current) = current
+        let refused = |error: Error| error.in_module(name);
+        if let Some(current) = current
             && self.is_version(&current, &component.digest, &options)
         {
-            proposal.module = Some(current.clone());
-            let change = self.keep(proposal, current.clone()).await.map_err(refused)?;
+            let change = self.keep(current.clone(), purpose).await.map_err(refused)?;
             return Ok((current.info.clone(), change));
         }
         let bytes = component.bytes.clone();
-        let module = Arc::new(self.build(&name, component, options).await.map_err(refused)?);
+        let module = Arc::new(self.build(name, component, options).await.map_err(refused)?);
         let info = module.info.clone();
-        proposal.module = Some(module);
-        if let Some(directory) = self.directory().filter(|_| proposal.recording != Recording::No) {
-            let digest = info.digest.clone();
-            let pin = move || directory.pin(&digest, &bytes);
-            let pinned = self.0.threads.blocking(ErrorKind::Engine, pin).await;
-            proposal.pinned = proposal.recorded(pinned).map_err(refused)?;
-        }
+        let proposal = Proposal::Install { module, bytes, purpose };
         let change = self.publish(proposal).await.map_err(refused)?;
         Ok((info, change))
     }

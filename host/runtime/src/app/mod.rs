@@ -28,7 +28,7 @@ use pointwork_core::{Bus, Caller, RouteDurations, RouteRecord};
 
 use crate::Error;
 use crate::app::builder::ModuleBuilder;
-use crate::app::changes::{Change, ChangeKind};
+use crate::app::changes::Change;
 use crate::app::channel::Channel;
 use crate::app::module::ModuleInfo;
 use crate::app::options::AppOptions;
@@ -60,7 +60,7 @@ pub struct App(Arc<AppInner>);
 /// Figures of an application (spec M5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct AppSettings {
     /// The number of registered routes.
     pub route_count: usize,
 }
@@ -118,7 +118,7 @@ impl App {
     /// # Cancel safety
     /// Cancelled before it is published, nothing changes.
     pub async fn roll_back(&self, name: &str) -> Result<Change, Error> {
-        self.revert(name, None, None).await
+        self.revert(name, None).await
     }
 
     /// Removes a module, with its routes and its listeners. Calls in flight end on it, within [`ModuleOptions::drain`](field@crate::ModuleOptions::drain).
@@ -129,7 +129,8 @@ impl App {
     /// # Cancel safety
     /// Cancelled, the module is either removed or still there, whole in either case.
     pub async fn remove(&self, name: &str) -> Result<Change, Error> {
-        self.publish(Proposal::new(ChangeKind::Removed, name)).await
+        let name = name.to_owned();
+        self.publish(Proposal::Remove { name }).await
     }
 
     /// The status of every module, in the order loaded.
@@ -173,8 +174,8 @@ impl App {
     }
 
     /// Figures of the application.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> AppSettings {
+        AppSettings {
             route_count: self.state().records.len(),
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::info::{ChannelInfo, ControllerInfo, pairs};
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
-use crate::component::link::{Compiled, compile};
+use crate::component::link::compile;
 use crate::component::lint;
 use crate::component::manifest::Manifest;
 use crate::instance::handlers::Instances;
@@ -59,7 +59,7 @@ pub struct ModuleInfo {
     /// The capabilities that it is granted, one text each; see [`Grants::describe`](crate::Grants::describe).
     pub granted: Vec<String>,
     /// Declarations that are legal but probably mistakes, a sentence each: a method in lower case, a method `ALL`, a body
-    /// that is read piece by piece without a route that streams. They are logged at load too.
+    /// that is read chunk by chunk without a route that streams. They are logged at load too.
     pub warnings: Vec<String>,
 }
 
@@ -113,8 +113,7 @@ impl Module {
             return Err(Error::new(ErrorKind::Refused, message).with_hint("the file may be truncated, or another one"));
         }
         let size = bytes.len();
-        let compiled = compile(name, bytes, &options, engines, threads, bus.caller()).await?;
-        let Compiled { pre, inspection, fit } = compiled;
+        let (pre, inspection) = compile(name, bytes, &options, engines, threads, bus.caller()).await?;
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;
         let declared = &manifest.declared;
@@ -130,12 +129,12 @@ impl Module {
             &declared.language,
             modes.clone(),
         ));
-        let limits = &pre.settings.limits;
+        let limits = &pre.version.limits;
         warnings.extend(lint::lone(limits.instances.saturating_mul(limits.in_flight), modes));
         let info = ModuleInfo {
             name: name.to_owned(),
-            form: fit.form,
-            version: fit.version,
+            form: pre.form,
+            version: inspection.contract_version().unwrap_or_default().to_owned(),
             digest,
             size,
             capabilities: inspection.capabilities(),
@@ -155,7 +154,7 @@ impl Module {
             info,
             options,
             manifest: Arc::new(manifest),
-            instances: Instances::new(fit.form, pre, threads.clone()),
+            instances: Instances::new(pre, threads.clone()),
         })
     }
 
@@ -253,7 +252,7 @@ impl Module {
     }
 
     pub(crate) fn admission(&self) -> &Admission {
-        &self.instances.pre.settings.admission
+        &self.instances.pre.version.admission
     }
 
     pub(crate) fn usage(&self) -> Usage {
@@ -261,7 +260,7 @@ impl Module {
         Usage {
             idle: idle.instances,
             held: idle.held,
-            host_memory: self.instances.pre.settings.memory.used(),
+            host_memory: self.instances.pre.version.memory.used(),
             ..self.admission().usage()
         }
     }

@@ -5,18 +5,10 @@ use pointwork_core::routing::{MethodFilter, Pattern};
 use super::App;
 use crate::app::changes::ChangeKind;
 use crate::app::module::ModuleInfo;
-use crate::app::publish::{Proposal, Recording};
+use crate::app::publish::Purpose;
 use crate::app::status::RestoreFailure;
 use crate::store::KeptRoute;
-use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, Version, digest};
-
-enum Start {
-    /// The component that the application is configured with.
-    Configured,
-    /// The one with that digest, in the state directory.
-    Recorded(String),
-    Nothing,
-}
+use crate::{Error, ErrorKind, ModuleOptions, StateDirectory, digest};
 
 impl App {
     /// Loads the recorded version of a module, or the component: see [`ModuleBuilder::restore`].
@@ -29,36 +21,49 @@ impl App {
         options: ModuleOptions,
     ) -> Result<Option<ModuleInfo>, Error> {
         drop(self.open_state()?);
-        let mut proposal = Proposal::new(ChangeKind::Loaded, name);
-        let directory = self.directory();
-        let start = match &directory {
-            Some(directory) => choose(directory, component.as_deref(), &mut proposal),
-            None if component.is_some() => Start::Configured,
-            None => Start::Nothing,
-        };
-        match (start, component, directory) {
-            (Start::Configured, Some(component), _) => {
-                let (info, _) = self.install(proposal, component, options).await?;
-                Ok(Some(info))
+        let recorded = self
+            .directory()
+            .and_then(|directory| Some((directory.versions(name)?, directory)));
+        let base = component.as_deref().map(digest);
+        let (purpose, component) = match (component, recorded) {
+            (None, None) => return Ok(None),
+            (Some(component), None) => (Purpose::Load { base }, component),
+            (Some(component), Some((recorded, _))) if recorded.base.is_some() && recorded.base != base => {
+                tracing::info!(
+                    module = name,
+                    "the configured component has changed: it replaces the version that was current"
+                );
+                (Purpose::Load { base }, component)
             }
-            (Start::Recorded(digest), component, Some(directory)) => {
-                let bytes = self.recorded(name, directory.clone(), &digest).await;
-                let restored = match bytes {
-                    Ok(bytes) => self.install(proposal, bytes, options.digest(&digest)).await,
-                    Err(damage) => {
-                        self.report_refusal(ChangeKind::Loaded, name, Some(digest.clone()), &damage);
-                        return self
-                            .replace_damaged(name, &digest, component, options, &directory, damage)
-                            .await;
-                    }
-                };
-                if let Err(error) = &restored {
-                    self.keep_unrestored(name, &digest, &directory, error);
+            (component, Some((recorded, directory))) => match (component, recorded.current) {
+                (_, None) => {
+                    tracing::info!(module = name, "the module was removed, and is not loaded");
+                    return Ok(None);
                 }
-                restored.map(|(info, _)| Some(info))
-            }
-            _ => Ok(None),
-        }
+                (Some(component), Some(current)) if base.as_ref() == Some(&current) => {
+                    (Purpose::Restore { base }, component)
+                }
+                (component, Some(current)) => {
+                    return match self.recorded(name, directory.clone(), &current).await {
+                        Ok(bytes) => {
+                            let options = options.digest(&current);
+                            let restored = self.install(name, Purpose::Restore { base }, bytes, options).await;
+                            let restored = restored.inspect_err(|error| {
+                                self.keep_unrestored(name, &current, &directory, error);
+                            });
+                            restored.map(|(info, _)| Some(info))
+                        }
+                        Err(damage) => {
+                            self.report_refusal(ChangeKind::Loaded, name, Some(current.clone()), &damage);
+                            self.replace_damaged(name, &current, component, options, &directory, damage)
+                                .await
+                        }
+                    };
+                }
+            },
+        };
+        let (info, _) = self.install(name, purpose, component, options).await?;
+        Ok(Some(info))
     }
 
     /// Serves another version in the place of a recorded one that is damaged: the previous one, or the component that the
@@ -73,7 +78,7 @@ impl App {
         damage: Error,
     ) -> Result<Option<ModuleInfo>, Error> {
         self.keep_unrestored(name, damaged, directory, &damage);
-        let recorded = directory.version(name).unwrap_or_default();
+        let recorded = directory.versions(name).unwrap_or_default();
         let mut candidates = Vec::new();
         if let Some(previous) = recorded.previous {
             match self.recorded(name, directory.clone(), &previous).await {
@@ -88,9 +93,7 @@ impl App {
         candidates.extend(component.map(|bytes| ("the configured component", bytes, options)));
         let reason = pointwork_core::error_chain(&damage);
         for (which, bytes, options) in candidates {
-            let mut proposal = Proposal::new(ChangeKind::Loaded, name);
-            proposal.recording = Recording::No;
-            match self.install(proposal, bytes, options).await {
+            match self.install(name, Purpose::StandIn, bytes, options).await {
                 Ok((info, _)) => {
                     tracing::error!(
                         module = name,
@@ -115,7 +118,7 @@ impl App {
 
     /// Keeps the routes of a module that is not restored: they answer 503, and no other module answers for it.
     fn keep_unrestored(&self, name: &str, digest: &str, directory: &StateDirectory, error: &Error) {
-        let routes = directory.version(name).unwrap_or_default().routes;
+        let routes = directory.versions(name).unwrap_or_default().routes;
         let routes = routes.iter().filter_map(declared).collect();
         let kept = self.change(|binder| {
             binder.put_unrestored(name, routes);
@@ -156,47 +159,4 @@ impl App {
 fn declared(route: &KeptRoute) -> Option<(MethodFilter, Pattern)> {
     let filter = MethodFilter::parse(route.method.as_deref()).ok()?;
     Some((filter, Pattern::parse(&route.path).ok()?))
-}
-
-/// Chooses between the configured component and the recorded one, and completes the proposal for the record.
-fn choose(directory: &StateDirectory, component: Option<&[u8]>, proposal: &mut Proposal) -> Start {
-    let module = &proposal.name;
-    let base = component.map(digest);
-    match (component, directory.version(module)) {
-        (None, None) => Start::Nothing,
-        (Some(_), None) => {
-            proposal.base = base;
-            Start::Configured
-        }
-        (Some(_), Some(recorded)) if recorded.base.is_some() && recorded.base != base => {
-            tracing::info!(
-                module,
-                "the configured component has changed: it replaces the version that was current"
-            );
-            proposal.base = base;
-            Start::Configured
-        }
-        (_, Some(Version { current: None, .. })) => {
-            tracing::info!(module, "the module was removed, and is not loaded");
-            Start::Nothing
-        }
-        (
-            _,
-            Some(Version {
-                current: Some(current),
-                previous,
-                ..
-            }),
-        ) => {
-            proposal.previous = previous;
-            proposal.recording = Recording::IfPossible;
-            let same = base.as_ref() == Some(&current);
-            proposal.base = base;
-            if same {
-                Start::Configured
-            } else {
-                Start::Recorded(current)
-            }
-        }
-    }
 }

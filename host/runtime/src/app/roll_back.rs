@@ -5,24 +5,15 @@ use std::sync::Arc;
 use super::App;
 use crate::app::changes::{Change, ChangeKind};
 use crate::app::module::{Component, Module};
-use crate::app::publish::Proposal;
+use crate::app::publish::{FailedTrial, Proposal};
 use crate::{Error, ErrorKind};
 
 impl App {
-    /// Publishes the previous version. With `replaces`, only if that version is current. A refusal is reported as
-    /// `server:refused`.
-    pub(super) async fn revert(
-        &self,
-        name: &str,
-        replaces: Option<Arc<Module>>,
-        reason: Option<String>,
-    ) -> Result<Change, Error> {
+    /// Publishes the previous version. A refusal is reported as `server:refused`.
+    pub(super) async fn revert(&self, name: &str, failed: Option<FailedTrial>) -> Result<Change, Error> {
         let reverting = async {
-            let mut proposal = Proposal::new(ChangeKind::RolledBack, name);
-            proposal.module = Some(self.previous(name).await?);
-            proposal.replaces = replaces;
-            proposal.reason = reason;
-            self.publish(proposal).await
+            let module = self.previous(name).await?;
+            self.publish(Proposal::RollBack { module, failed }).await
         };
         reverting.await.inspect_err(|error| {
             self.report_refusal(ChangeKind::RolledBack, name, None, error);
@@ -41,7 +32,7 @@ impl App {
         };
         let directory = self.directory();
         let recorded = directory.and_then(|directory| {
-            let digest = directory.version(name)?.previous?;
+            let digest = directory.versions(name)?.previous?;
             Some((directory, digest))
         });
         let Some((directory, digest)) = recorded else {
@@ -71,7 +62,7 @@ impl App {
                     digest = version.info.digest,
                     "the version failed its trial, and is rolled back: {reason}"
                 );
-                if let Err(error) = app.revert(&name, Some(version), Some(reason)).await {
+                if let Err(error) = app.revert(&name, Some(FailedTrial { version, reason })).await {
                     let error = pointwork_core::error_chain(&error);
                     tracing::error!(module = name, "the version cannot be rolled back: {error}");
                 }

@@ -77,7 +77,7 @@ impl AppState {
         ModuleStatus {
             state: module.admission().state(),
             since: past.map_or(0, |past| past.since),
-            previous: previous.or_else(|| directory?.version(&info.name)?.previous),
+            previous: previous.or_else(|| directory?.versions(&info.name)?.previous),
             usage: module.usage(),
             draining: draining
                 .map(|version| version.status())

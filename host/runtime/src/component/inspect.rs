@@ -68,18 +68,8 @@ pub struct Inspection {
     /// Whether any of its functions is lifted as an async function. A module of the asynchronous form may have none: a
     /// language without async implements the type with code that blocks.
     pub(crate) has_async_lift: bool,
-    /// Whether it imports the function that reads a request's body piece by piece.
+    /// Whether it imports the function that reads a request's body chunk by chunk.
     pub(crate) opens_bodies: bool,
-}
-
-/// The part of the contract that a component implements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Conformance {
-    /// The form of its handlers and listeners.
-    pub form: Form,
-    /// The version of the contract that it was built against.
-    pub version: String,
 }
 
 /// Reads the outline of a component. Compiles and runs nothing.
@@ -204,7 +194,13 @@ impl Inspection {
         imported.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Checks that the host has its version of the contract, its form, and the capabilities that it imports.
+    /// The version of the contract that it was built against: that of the manifest that it exports; `None` without one.
+    pub fn contract_version(&self) -> Option<&str> {
+        self.export("manifest").map(|manifest| manifest.version)
+    }
+
+    /// Checks that the host has its version of the contract, its form, and the capabilities that it imports. The result is
+    /// its form.
     ///
     /// Whether it may have those capabilities is known only once it is loaded: a module without channels has none
     /// (spec C5).
@@ -212,7 +208,7 @@ impl Inspection {
     /// # Errors
     /// [`WrongVersion`](ErrorKind::WrongVersion), [`WrongWorld`](ErrorKind::WrongWorld) and
     /// [`ForbiddenImport`](ErrorKind::ForbiddenImport). Each names what was found and what was expected.
-    pub fn check(&self) -> Result<Conformance, Error> {
+    pub fn check(&self) -> Result<Form, Error> {
         let mut interfaces = self
             .imports
             .iter()
@@ -221,10 +217,10 @@ impl Inspection {
         if let Some(unsupported) = interfaces.find(|interface| !interface.is_supported()) {
             return Err(unsupported.refused());
         }
-        let conformance = self.conformance()?;
-        self.check_form(conformance.form)?;
+        let form = self.form()?;
+        self.check_form(form)?;
         self.check_foreign_imports()?;
-        Ok(conformance)
+        Ok(form)
     }
 
     /// Checks that the functions that wait are those of its form.
@@ -321,12 +317,8 @@ impl Inspection {
     }
 
     /// The form is told by the exported handlers; exports that the contract does not have are ignored.
-    fn conformance(&self) -> Result<Conformance, Error> {
-        let export = |name: &str| {
-            let mut interfaces = self.exports.iter().filter_map(|export| Interface::parse(export));
-            interfaces.find(|interface| interface.name == name)
-        };
-        let form = match (export("handlers"), export("handlers-async")) {
+    fn form(&self) -> Result<Form, Error> {
+        let form = match (self.export("handlers"), self.export("handlers-async")) {
             (Some(_), None) => Form::Synchronous,
             (None, Some(_)) => Form::Asynchronous,
             (Some(_), Some(_)) => {
@@ -336,13 +328,16 @@ impl Inspection {
             }
             (None, None) => return Err(self.wrong_world()),
         };
-        match (export("manifest"), export(form.listeners())) {
-            (Some(manifest), Some(_)) => Ok(Conformance {
-                form,
-                version: manifest.version.to_owned(),
-            }),
+        match (self.export("manifest"), self.export(form.listeners())) {
+            (Some(_), Some(_)) => Ok(form),
             _ => Err(self.wrong_world()),
         }
+    }
+
+    /// The interface of the contract that it exports under that name.
+    fn export(&self, name: &str) -> Option<Interface<'_>> {
+        let mut interfaces = self.exports.iter().filter_map(|export| Interface::parse(export));
+        interfaces.find(|interface| interface.name == name)
     }
 
     fn wrong_world(&self) -> Error {

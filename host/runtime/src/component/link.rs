@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
 use crate::component::engine::{Engines, LinkedEngine};
-use crate::component::inspect::{Conformance, Form, Inspection, inspect};
+use crate::component::inspect::{Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::Tenancy;
 use crate::guest::VersionState;
@@ -16,12 +16,6 @@ use crate::guest::stream_permits::StreamPermits;
 use crate::scheduling::admission::Admission;
 use crate::scheduling::threads::Threads;
 use crate::{Error, ErrorKind, Isolation, ModuleLimits, ModuleOptions, OrError};
-
-pub(crate) struct Compiled {
-    pub(crate) pre: ModulePre,
-    pub(crate) inspection: Inspection,
-    pub(crate) fit: Conformance,
-}
 
 /// Checks a component and compiles it, within the bounds of the application ([`CompileOptions`](crate::CompileOptions)).
 /// Long work runs on other threads.
@@ -35,7 +29,7 @@ pub(crate) async fn compile(
     engines: &Arc<Engines>,
     threads: &Arc<Threads>,
     bus: Caller,
-) -> Result<Compiled, Error> {
+) -> Result<(ModulePre, Inspection), Error> {
     let compiler = &engines.compiler;
     compiler.check_size(bytes.len())?;
     let limits = options.limits.as_ref().unwrap_or(&engines.limits).clone();
@@ -44,33 +38,33 @@ pub(crate) async fn compile(
         let (bytes, engines, grants) = (bytes.clone(), engines.clone(), options.grants.clone());
         move || {
             let inspection = inspect(&bytes)?;
-            let fit = inspection.check()?;
+            let form = inspection.check()?;
             inspection.check_grants(&grants)?;
-            let code = engines.code(fit.form, stack);
-            Ok((inspection, fit, code, engines.engine(code)?))
+            let code = engines.code(form, stack);
+            Ok((inspection, code, engines.engine(code)?))
         }
     };
-    let (inspection, fit, code, engine) = threads.blocking(ErrorKind::Compile, checking).await?;
+    let (inspection, code, engine) = threads.blocking(ErrorKind::Compile, checking).await?;
     let component = compiler.component(code, &engine.engine, bytes, threads).await?;
     let name: Arc<str> = name.into();
     let wait = (limits.queue_wait, &**threads as &dyn Executor);
     let tenancy = engine.account.join(&name, &component, limits.instances, wait).await?;
     let executor = threads.clone();
     let linking = move || {
-        let limits = isolated(limits, options.isolation, &inspection, &fit)?;
+        let limits = isolated(limits, options.isolation, &inspection, code.form)?;
         let guest = VersionState {
             admission: Arc::new(Admission::new(&name, &options.breaker, &options.trial, bus)),
             module: name,
             traps_at_cpu_limit: code.development,
-            shares: fit.form == Form::Asynchronous && limits.in_flight > 1,
+            shares: code.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
             memory: HostMemory::new(limits.host_memory),
             streams: Arc::new(StreamPermits::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),
         };
-        let pre = link(&component, &engine, &inspection, &fit, guest, tenancy)?;
-        Ok(Compiled { pre, inspection, fit })
+        let pre = link(&component, &engine, &inspection, code.form, guest, tenancy)?;
+        Ok((pre, inspection))
     };
     threads.blocking(ErrorKind::Compile, linking).await
 }
@@ -79,12 +73,12 @@ fn link(
     component: &Component,
     engine: &LinkedEngine,
     inspection: &Inspection,
-    fit: &Conformance,
-    settings: VersionState,
+    form: Form,
+    version: VersionState,
     tenancy: Arc<Tenancy>,
 ) -> Result<ModulePre, Error> {
     let instance_pre = engine
-        .link(component, settings.uses_wasi)
+        .link(component, version.uses_wasi)
         .or_error(
             ErrorKind::Compile,
             "the component imports a function that this host does not have",
@@ -104,11 +98,12 @@ fn link(
             })
     };
     Ok(ModulePre {
+        form,
         describe: export("manifest", "describe")?,
-        handle: export(fit.form.handlers(), "handle")?,
-        deliver: export(fit.form.listeners(), "deliver")?,
+        handle: export(form.handlers(), "handle")?,
+        deliver: export(form.listeners(), "deliver")?,
         instance_pre,
-        settings,
+        version,
         tenancy,
         cut: CancellationToken::new(),
         retired: Arc::default(),
@@ -120,10 +115,10 @@ fn isolated(
     mut limits: ModuleLimits,
     isolation: Option<Isolation>,
     inspection: &Inspection,
-    fit: &Conformance,
+    form: Form,
 ) -> Result<ModuleLimits, Error> {
     match isolation {
-        Some(Isolation::Shared) if fit.form == Form::Synchronous => {
+        Some(Isolation::Shared) if form == Form::Synchronous => {
             let message = "the isolation `shared` is for modules of the asynchronous form, and this one is synchronous: \
                            expected `exclusive` or `fresh`";
             return Err(Error::new(ErrorKind::Refused, message));

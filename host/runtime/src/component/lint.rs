@@ -30,7 +30,7 @@ pub(crate) fn warnings<'a>(routes: impl IntoIterator<Item = &'a DeclaredRoute>) 
 /// Languages whose components import only the functions that they use.
 const IMPORT_WHAT_THEY_USE: [&str; 3] = ["rust", "c", "go"];
 
-/// A sentence if the module reads a body piece by piece, and none of its routes takes bodies so.
+/// A sentence if the module reads a body chunk by chunk, and none of its routes takes bodies so.
 pub(crate) fn unstreamed(
     opens_bodies: bool,
     language: &str,

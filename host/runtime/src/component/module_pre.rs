@@ -8,6 +8,7 @@ use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::Grants;
+use crate::component::inspect::Form;
 use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
@@ -17,11 +18,12 @@ use crate::scheduling::meter::slice_used;
 /// A version of a module, ready to be instantiated: wasmtime's [`InstancePre`] with what our instances need beside it.
 #[derive(Clone)]
 pub(crate) struct ModulePre {
+    pub(crate) form: Form,
     pub(crate) instance_pre: InstancePre<Guest>,
     pub(crate) describe: ComponentExportIndex,
     pub(crate) handle: ComponentExportIndex,
     pub(crate) deliver: ComponentExportIndex,
-    pub(crate) settings: VersionState,
+    pub(crate) version: VersionState,
     /// Its place in the account of the engine's pool.
     pub(crate) tenancy: Arc<Tenancy>,
     /// Ends the calls in flight on this version.
@@ -36,7 +38,7 @@ impl ModulePre {
     /// # Errors
     /// If something that the module is granted is missing.
     pub(crate) fn store(&self) -> wasmtime::Result<Store<Guest>> {
-        self.store_with(&self.settings.grants)
+        self.store_with(&self.version.grants)
     }
 
     /// The same with other grants.
@@ -44,12 +46,12 @@ impl ModulePre {
     /// # Errors
     /// As [`store`](Self::store).
     pub(super) fn store_with(&self, grants: &Arc<Grants>) -> wasmtime::Result<Store<Guest>> {
-        let guest = Guest::new(&self.settings, grants)?;
+        let guest = Guest::new(&self.version, grants)?;
         let mut store = Store::new(self.instance_pre.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
         // What a guest can pass to the host at once: its whole memory, or all that the host may keep for it. It gets past that
         // only by passing the same bytes several times.
-        let limits = &self.settings.limits;
+        let limits = &self.version.limits;
         let host_memory = usize::try_from(limits.host_memory).unwrap_or(usize::MAX);
         store.set_hostcall_fuel(limits.memory.max(host_memory));
         store.set_max_component_handles(MAX_HANDLES);
@@ -72,11 +74,11 @@ impl ModulePre {
 
     /// The same version with fresh admission, neither cut nor retired, and not current.
     pub(crate) fn fresh(&self) -> Self {
-        let mut settings = self.settings.clone();
-        settings.admission = Arc::new(settings.admission.fresh());
-        settings.streams = Arc::new(settings.streams.fresh());
+        let mut version = self.version.clone();
+        version.admission = Arc::new(version.admission.fresh());
+        version.streams = Arc::new(version.streams.fresh());
         Self {
-            settings,
+            version,
             tenancy: self.tenancy.fresh(),
             cut: CancellationToken::new(),
             retired: Arc::default(),
@@ -89,7 +91,7 @@ impl ModulePre {
     }
 
     pub(crate) fn crashed(&self, history: Option<&CallHistory>) {
-        self.settings.admission.crashed();
+        self.version.admission.crashed();
         if let Some(history) = history {
             history.crashed();
         }

@@ -52,12 +52,14 @@ pub(crate) struct PoolAccount {
 }
 
 /// A version of a module, as the account has it. It is known by the address of its [`Tenancy`].
+#[derive(Clone)]
 struct Tenant {
     address: usize,
     module: Arc<str>,
     size: Size,
-    /// The instances that it can always get; 0 if it is not current.
-    share: usize,
+    is_current: bool,
+    /// The instances that it can always get while it is current.
+    nominal_share: usize,
     /// The most instances of all versions of the module together.
     most: usize,
     held: usize,
@@ -83,14 +85,16 @@ pub(crate) enum Freed {
 /// The place of a version in the account.
 pub(crate) struct Tenancy {
     account: Arc<PoolAccount>,
-    module: Arc<str>,
-    size: Size,
-    share: usize,
-    most: usize,
 }
 
 /// The right to one instance, until it is dropped.
 pub(crate) struct InstanceSlot(Arc<Tenancy>);
+
+impl Tenant {
+    fn share(&self) -> usize {
+        if self.is_current { self.nominal_share } else { 0 }
+    }
+}
 
 impl PoolAccount {
     pub(super) fn new(instances: u32) -> Arc<Self> {
@@ -147,30 +151,34 @@ impl PoolAccount {
         let required = component.resources_required().map_or([memories, tables], |required| {
             [required.num_memories as usize, required.num_tables as usize]
         });
-        let tenancy = Tenancy {
-            account: self.clone(),
+        let account = self.clone();
+        let tenancy = Arc::new(Tenancy { account });
+        let tenant = Tenant {
+            address: tenancy.address(),
             module: module.clone(),
             size: [one, required[0], required[1]],
-            share: instances.min(self.largest_share()),
+            is_current: true,
+            nominal_share: instances.min(self.largest_share()),
             most: instances.saturating_mul(2),
+            held: 0,
+            pools: Weak::<NoInstances>::new(),
         };
-        let tenancy = Arc::new(tenancy);
         let joining = async {
             loop {
                 let freed = self.next_freed();
-                if tenancy.try_join().is_ok() {
+                if self.try_join(&tenant).is_ok() {
                     return;
                 }
-                if self.free_idle(|tenant| tenant.held > tenant.share) != Freed::Now {
+                if self.free_idle(|tenant| tenant.held > tenant.share()) != Freed::Now {
                     freed.wait().await;
                 }
             }
         };
         within(executor, Instant::now() + wait, joining).await;
-        tenancy.try_join().map_err(|free| {
+        self.try_join(&tenant).map_err(|free| {
             let message = format!(
                 "the pool has room for {} instances: {free} are left beside those of other modules, expected {}",
-                self.instances, tenancy.share
+                self.instances, tenant.nominal_share
             );
             Error::new(ErrorKind::Refused, message)
                 .with_hint("raise `max-instances` of the application, or lower `instances` of its modules")
@@ -190,6 +198,31 @@ impl PoolAccount {
         freed.next().unwrap_or(Freed::Nothing)
     }
 
+    /// Has an effect once.
+    ///
+    /// # Errors
+    /// The number of instances that there is room for.
+    fn try_join(&self, tenant: &Tenant) -> Result<(), usize> {
+        let mut tenants = self.tenants.lock();
+        if tenants.iter().any(|other| other.address == tenant.address) {
+            return Ok(());
+        }
+        let replaces = tenants
+            .iter()
+            .any(|other| other.module == tenant.module && other.is_current);
+        // The version that it replaces gives its share back.
+        let reserve = if replaces { self.largest_share() } else { 0 };
+        let room = plus(self.room(), times(LARGEST, reserve));
+        let claimed = claimed(&tenants);
+        let fits = |count: usize| is_within(plus(claimed, times(tenant.size, count)), room);
+        let share = tenant.share();
+        if !fits(share) {
+            return Err((0..share).rev().find(|&count| fits(count)).unwrap_or_default());
+        }
+        tenants.push(tenant.clone());
+        Ok(())
+    }
+
     fn next_freed(&self) -> NextFreed<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         NextFreed {
@@ -204,51 +237,21 @@ impl Tenancy {
         std::ptr::from_ref(self).addr()
     }
 
-    fn tenant(&self, share: usize) -> Tenant {
-        Tenant {
-            address: self.address(),
-            module: self.module.clone(),
-            size: self.size,
-            share,
-            most: self.most,
-            held: 0,
-            pools: Weak::<NoInstances>::new(),
-        }
-    }
-
-    /// Has an effect once.
-    ///
-    /// # Errors
-    /// The number of instances that there is room for.
-    fn try_join(&self) -> Result<(), usize> {
-        let account = &*self.account;
-        let mut tenants = account.tenants.lock();
-        if tenants.iter().any(|tenant| tenant.address == self.address()) {
-            return Ok(());
-        }
-        let replaces = tenants
-            .iter()
-            .any(|other| other.module == self.module && other.share > 0);
-        // The version that it replaces gives its share back.
-        let reserve = if replaces { account.largest_share() } else { 0 };
-        let room = plus(account.room(), times(LARGEST, reserve));
-        let claimed = claimed(&tenants);
-        let fits = |count: usize| is_within(plus(claimed, times(self.size, count)), room);
-        if !fits(self.share) {
-            return Err((0..self.share).rev().find(|&count| fits(count)).unwrap_or_default());
-        }
-        tenants.push(self.tenant(self.share));
-        Ok(())
-    }
-
     /// The same version without a share and without instances.
     pub(super) fn fresh(&self) -> Arc<Self> {
-        let tenancy = Arc::new(Self {
-            account: self.account.clone(),
-            module: self.module.clone(),
-            ..*self
+        let account = self.account.clone();
+        let tenancy = Arc::new(Self { account });
+        let mut tenants = self.account.tenants.lock();
+        let own = tenants.iter().find(|tenant| tenant.address == self.address());
+        let fresh = own.map(|own| Tenant {
+            address: tenancy.address(),
+            is_current: false,
+            held: 0,
+            pools: Weak::<NoInstances>::new(),
+            ..own.clone()
         });
-        tenancy.account.tenants.lock().push(tenancy.tenant(0));
+        tenants.extend(fresh);
+        drop(tenants);
         tenancy
     }
 
@@ -259,7 +262,7 @@ impl Tenancy {
 
     /// Whether the version is current, and has its share.
     pub(crate) fn set_current(&self, is_current: bool) {
-        self.change(|tenant| tenant.share = if is_current { self.share } else { 0 });
+        self.change(|tenant| tenant.is_current = is_current);
         self.account.tell();
     }
 
@@ -267,13 +270,13 @@ impl Tenancy {
     /// calls, can do without. `None` if there is none now.
     pub(crate) fn take(self: &Arc<Self>) -> Option<InstanceSlot> {
         loop {
-            let is_full = match self.try_take() {
+            let full = match self.try_take() {
                 Ok(slot) => return Some(slot),
-                Err(is_full) => is_full,
+                Err(full) => full,
             };
-            let which = |tenant: &Tenant| match is_full {
-                Full::Pool => tenant.held > tenant.share,
-                Full::Module => tenant.module == self.module,
+            let which = |tenant: &Tenant| match &full {
+                Full::Pool => tenant.held > tenant.share(),
+                Full::Module(module) => tenant.module == *module,
             };
             if self.account.free_idle(which) != Freed::Now {
                 return None;
@@ -283,21 +286,19 @@ impl Tenancy {
 
     fn try_take(self: &Arc<Self>) -> Result<InstanceSlot, Full> {
         let mut tenants = self.account.tenants.lock();
-        let of_module = tenants.iter().filter(|tenant| tenant.module == self.module);
-        let held_of_module: usize = of_module.map(|tenant| tenant.held).sum();
-        let claimed = claimed(&tenants);
-        let Some(tenant) = tenants.iter_mut().find(|tenant| tenant.address == self.address()) else {
-            return Err(Full::Pool);
-        };
-        if tenant.held >= tenant.share {
-            if held_of_module >= tenant.most {
-                return Err(Full::Module);
+        let own = tenants.iter().position(|tenant| tenant.address == self.address());
+        let own = own.ok_or(Full::Pool)?;
+        let tenant = &tenants[own];
+        if tenant.held >= tenant.share() {
+            let of_module = tenants.iter().filter(|other| other.module == tenant.module);
+            if of_module.map(|other| other.held).sum::<usize>() >= tenant.most {
+                return Err(Full::Module(tenant.module.clone()));
             }
-            if !is_within(plus(claimed, tenant.size), self.account.room()) {
+            if !is_within(plus(claimed(&tenants), tenant.size), self.account.room()) {
                 return Err(Full::Pool);
             }
         }
-        tenant.held += 1;
+        tenants[own].held += 1;
         Ok(InstanceSlot(self.clone()))
     }
 
@@ -313,7 +314,7 @@ impl Tenancy {
         }
         let tenants = self.account.tenants.lock();
         let own = tenants.iter().find(|tenant| tenant.address == self.address());
-        own.is_some_and(|tenant| tenant.held > tenant.share)
+        own.is_some_and(|tenant| tenant.held > tenant.share())
     }
 
     /// Tells those who wait that an instance is idle.
@@ -357,17 +358,16 @@ impl PoolAccount {
 }
 
 /// The part without room for another instance.
-#[derive(Clone, Copy)]
 enum Full {
     Pool,
-    /// The module holds the most that it may.
-    Module,
+    /// That module holds the most that it may.
+    Module(Arc<str>),
 }
 
 fn claimed(tenants: &[Tenant]) -> Size {
     let sizes = tenants
         .iter()
-        .map(|tenant| times(tenant.size, tenant.held.max(tenant.share)));
+        .map(|tenant| times(tenant.size, tenant.held.max(tenant.share())));
     sizes.fold(Size::default(), plus)
 }
 

@@ -1,4 +1,4 @@
-//! The bodies of a guest that takes them piece by piece.
+//! The bodies of a guest that takes them chunk by chunk.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Reader {
     }
 }
 
-/// A reply that is written in pieces.
+/// A reply that is written in chunks.
 pub(super) struct OpenReply {
     pub(super) writer: BodyWriter,
     /// Reports for its request.

@@ -129,17 +129,17 @@ fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> 
 }
 
 async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>>, types::Failure> {
-    let piece = reader.lock().await.read(max as usize).await;
-    piece.map(|piece| piece.map(Vec::from)).map_err(failure_out)
+    let chunk = reader.lock().await.read(max as usize).await;
+    chunk.map(|chunk| chunk.map(Vec::from)).map_err(failure_out)
 }
 
-async fn write(writer: Arc<Mutex<Option<OpenReply>>>, piece: Result<Bytes, NoRoom>) -> Result<(), types::Failure> {
+async fn write(writer: Arc<Mutex<Option<OpenReply>>>, chunk: Result<Bytes, NoRoom>) -> Result<(), types::Failure> {
     let mut writer = writer.lock().await;
-    match (&mut *writer, piece) {
-        (Some(open), Ok(piece)) => open.writer.write(piece).await.map_err(failure_out),
+    match (&mut *writer, chunk) {
+        (Some(open), Ok(chunk)) => open.writer.write(chunk).await.map_err(failure_out),
         (Some(open), Err(cause)) => {
             open.caller.report(no_room(cause));
-            // The reply breaks off: it would lack the piece.
+            // The reply breaks off: it would lack the chunk.
             *writer = None;
             Err(failure_out(overloaded(cause.exceeded())))
         }
@@ -408,8 +408,8 @@ impl context_sync::Host for Guest {
 
     async fn write(&mut self, this: Resource<Writer>, chunk: Vec<u8>) -> Result<Result<(), types::Failure>> {
         let writer = self.table.get(&this)?.0.clone();
-        let piece = self.keep(chunk)?;
-        Ok(write(writer, piece).await)
+        let chunk = self.keep(chunk)?;
+        Ok(write(writer, chunk).await)
     }
 
     async fn finish(&mut self, this: Resource<Writer>) -> Result<Result<(), types::Failure>> {
@@ -470,12 +470,12 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         writer: Resource<Writer>,
         chunk: Vec<u8>,
     ) -> Result<Result<(), types::Failure>> {
-        let (writer, piece) = accessor.with(|mut access| {
+        let (writer, chunk) = accessor.with(|mut access| {
             let guest = access.get();
-            let piece = guest.keep(chunk)?;
-            Ok::<_, wasmtime::Error>((guest.table.get(&writer)?.0.clone(), piece))
+            let chunk = guest.keep(chunk)?;
+            Ok::<_, wasmtime::Error>((guest.table.get(&writer)?.0.clone(), chunk))
         })?;
-        Ok(write(writer, piece).await)
+        Ok(write(writer, chunk).await)
     }
 
     async fn finish(accessor: &Accessor<T, Self>, writer: Resource<Writer>) -> Result<Result<(), types::Failure>> {

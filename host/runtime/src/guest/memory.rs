@@ -38,7 +38,7 @@ pub(crate) struct HostMemory {
     declared: Arc<OnceLock<u64>>,
 }
 
-/// A reply, or a piece of one, has no room.
+/// A reply, or a chunk of one, has no room.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoRoom {
     /// It alone is longer than the limit allows.
@@ -199,12 +199,12 @@ impl Guest {
         self.charge(bytes)
     }
 
-    /// Counts a piece of a reply, until the client has taken it.
+    /// Counts a chunk of a reply, until the client has taken it.
     ///
     /// # Errors
-    /// As [`charge`](Self::charge), for a piece that alone is too long.
-    pub(super) fn keep(&self, piece: Vec<u8>) -> Result<Result<Bytes, NoRoom>, Exceeded> {
-        self.or_past_memory(self.memory.keep(piece.into()))
+    /// As [`charge`](Self::charge), for a chunk that alone is too long.
+    pub(super) fn keep(&self, chunk: Vec<u8>) -> Result<Result<Bytes, NoRoom>, Exceeded> {
+        self.or_past_memory(self.memory.keep(chunk.into()))
     }
 
     /// The same for a reply.

@@ -88,7 +88,7 @@ pub(crate) struct Guest {
     cpu: Duration,
 }
 
-/// The settings of every instance of a version of a module.
+/// What all instances of a version of a module share.
 #[derive(Clone)]
 pub(crate) struct VersionState {
     /// The module's name.
@@ -109,39 +109,39 @@ pub(crate) struct VersionState {
 impl Guest {
     /// # Errors
     /// If something that is granted is missing, such as a directory.
-    pub(crate) fn new(settings: &VersionState, grants: &Arc<Grants>) -> Result<Self> {
-        let limits = &settings.limits;
-        let calls = if settings.shares { limits.in_flight } else { 1 };
+    pub(crate) fn new(version: &VersionState, grants: &Arc<Grants>) -> Result<Self> {
+        let limits = &version.limits;
+        let calls = if version.shares { limits.in_flight } else { 1 };
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
         let call = CurrentCall::default();
-        let wasi = settings
+        let wasi = version
             .uses_wasi
-            .then(|| Wasi::new(grants, &settings.module, &lines, &call).map(Box::new));
+            .then(|| Wasi::new(grants, &version.module, &lines, &call).map(Box::new));
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         Ok(Self {
             table,
             limits: Limiter::new(limits.memory, limits.table_elements),
-            module: settings.module.clone(),
+            module: version.module.clone(),
             wasi: wasi.transpose()?,
             lines,
             emits: Budget::new("emits", "events", limits.emits, calls),
-            memory: settings.memory.clone(),
+            memory: version.memory.clone(),
             memory_logged: AtomicBool::new(false),
             calls_since_count: 0,
-            counted: settings.admission.instance(),
+            counted: version.admission.instance(),
             panic: None,
             call,
-            shares: settings.shares,
-            streams: settings.streams.clone(),
+            shares: version.shares,
+            streams: version.streams.clone(),
             slot: None,
             history: None,
             tasks: Tasks::default(),
             own: CallState::default(),
             latest: None,
             random: Random::default(),
-            slices: settings.traps_at_cpu_limit.then_some(u64::MAX),
+            slices: version.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
         })
     }

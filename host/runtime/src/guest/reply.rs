@@ -207,7 +207,7 @@ pub(crate) fn no_room(cause: NoRoom) -> Crash {
 }
 
 /// The outcome of a handler; its reply is counted.
-pub(crate) fn outcome_in(outcome: types::Outcome, settings: &VersionState) -> Outcome {
+pub(crate) fn outcome_in(outcome: types::Outcome, version: &VersionState) -> Outcome {
     let refused = |failure: Failure| {
         let message = format!("the handler's reply was refused: {failure}");
         Outcome::Crashed(Box::new(Crash::new(CrashKind::Reply, message)))
@@ -220,12 +220,12 @@ pub(crate) fn outcome_in(outcome: types::Outcome, settings: &VersionState) -> Ou
     let Outcome::Reply(reply) = outcome else {
         return outcome;
     };
-    settings.memory.keep_reply(reply).map_or_else(
+    version.memory.keep_reply(reply).map_or_else(
         |cause| {
             if matches!(cause, NoRoom::Now(_)) {
-                settings.admission.refused();
+                version.admission.refused();
             }
-            Outcome::Crashed(Box::new(no_room(cause).in_module(&*settings.module)))
+            Outcome::Crashed(Box::new(no_room(cause).in_module(&*version.module)))
         },
         Outcome::Reply,
     )

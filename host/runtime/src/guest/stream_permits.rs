@@ -11,8 +11,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::ModuleLimits;
 
-/// Bounds the calls of a version of a module that wait for their clients: those that read a request body piece by piece, and
-/// those that write a reply piece by piece. Slow clients hold such calls for as long as they like, so one call fewer than
+/// Bounds the calls of a version of a module that wait for their clients: those that read a request body chunk by chunk, and
+/// those that write a reply chunk by chunk. Slow clients hold such calls for as long as they like, so one call fewer than
 /// the instances can serve has a slot: other calls find an instance.
 pub(crate) struct StreamPermits {
     slots: Arc<Semaphore>,

@@ -184,7 +184,7 @@ async fn serve(
 ) -> wasmtime::Result<()> {
     let instance = pre.instantiate(store).await?;
     let exports = Exports::find(pre, store, &instance)?;
-    let most = pre.settings.limits.in_flight;
+    let most = pre.version.limits.in_flight;
     store
         .run_concurrent(async |accessor| {
             let mut running = FuturesUnordered::new();
@@ -260,6 +260,6 @@ async fn run<C: Call>(
     // Before the caller goes on: its next call finds the place.
     state.end_call();
     // Nobody may wait for it.
-    let _ = output.send(C::lift(results, &pre.settings));
+    let _ = output.send(C::lift(results, &pre.version));
     Ok(())
 }

@@ -90,7 +90,7 @@ impl PoolState {
 
     /// The calls that the instances can take now.
     fn room(&self, pre: &ModulePre) -> usize {
-        let open = self.open.iter().map(|instance| instance.room(&pre.settings.limits));
+        let open = self.open.iter().map(|instance| instance.room(&pre.version.limits));
         open.fold(0, usize::saturating_add)
     }
 
@@ -133,7 +133,7 @@ impl AsyncPool {
         };
         let instance = match output {
             Ok(output) => {
-                self.pre.settings.admission.succeeded();
+                self.pre.version.admission.succeeded();
                 return output;
             }
             Err(instance) => instance,
@@ -151,7 +151,7 @@ impl AsyncPool {
 
     /// The output of a call, or the instance that ended before it.
     async fn output<C: Call>(self: &Arc<Self>, call: C) -> Result<Result<C::Output, Arc<InstanceState>>, Overload> {
-        let slot = self.pre.settings.streams.take_if(call.streams()).await?;
+        let slot = self.pre.version.streams.take_if(call.streams()).await?;
         let (sender, output) = oneshot::channel();
         let taken_by = Arc::<OnceLock<_>>::default();
         let (deadline, is_alone) = (call.caller().deadline(), call.history().crashes_often());
@@ -208,7 +208,7 @@ impl AsyncPool {
         if !waits {
             return (Ok((number, false)), None);
         }
-        let counted = self.pre.settings.admission.wait(self.pre.settings.limits.queue);
+        let counted = self.pre.version.admission.wait(self.pre.version.limits.queue);
         if counted.is_none() {
             return (Err(Overload::Queue), queue.pop_back());
         }
@@ -232,7 +232,7 @@ impl AsyncPool {
     }
 
     fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
-        let limits = &self.pre.settings.limits;
+        let limits = &self.pre.version.limits;
         state.forget_ended();
         state.lacks_room = false;
         while !state.alone.is_empty() && self.start_from(state, true) {}
@@ -255,7 +255,7 @@ impl AsyncPool {
 
     /// Starts an instance with the first call of a queue. Returns whether there was room for one.
     fn start_from(self: &Arc<Self>, state: &mut PoolState, is_alone: bool) -> bool {
-        if state.count() >= self.pre.settings.limits.instances {
+        if state.count() >= self.pre.version.limits.instances {
             return false;
         }
         let Some(slot) = self.pre.tenancy.take() else {
@@ -281,7 +281,7 @@ impl AsyncPool {
 
     /// Whether an instance takes no further call after so many.
     fn is_last(&self, served: u64) -> bool {
-        served >= self.pre.settings.limits.reuse || self.pre.is_retired()
+        served >= self.pre.version.limits.reuse || self.pre.is_retired()
     }
 
     /// The next call for an instance that can take one.
@@ -350,7 +350,7 @@ impl AsyncPool {
             first,
         };
         let driving = GuestWork::new(noticed(driver.drive(), state.clone(), pool.clone()));
-        let metered = Metered::new(driving, Duration::ZERO, pre.settings.limits.cpu, history).per_burst();
+        let metered = Metered::new(driving, Duration::ZERO, pre.version.limits.cpu, history).per_burst();
         self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
@@ -407,7 +407,7 @@ impl<C: Call> Place<'_, C> {
         let Some(output) = &mut self.output else {
             return Ok(None);
         };
-        let until = waits.then(|| Instant::now() + self.pool.pre.settings.limits.queue_wait);
+        let until = waits.then(|| Instant::now() + self.pool.pre.version.limits.queue_wait);
         if let Some(until) = until {
             let in_time = within(&*self.pool.threads, until, &mut *output).await;
             if let Some(output) = in_time {
@@ -453,7 +453,7 @@ impl InstancePool for AsyncPool {
     }
 
     fn shrink(&self) {
-        let (is_retired, limits) = (self.pre.is_retired(), &self.pre.settings.limits);
+        let (is_retired, limits) = (self.pre.is_retired(), &self.pre.version.limits);
         let allowed = if is_retired { Duration::ZERO } else { limits.idle };
         let late = self.locked(|state| {
             state.forget_ended();

@@ -30,7 +30,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params>;
 
     /// The output of a call of that module.
-    fn lift(results: Self::Results, settings: &VersionState) -> Self::Output;
+    fn lift(results: Self::Results, version: &VersionState) -> Self::Output;
 
     fn crashed(crash: Crash) -> Self::Output;
 
@@ -121,8 +121,8 @@ impl Call for Request {
         Ok((self.handler, guest.table.push(self.context)?))
     }
 
-    fn lift((outcome,): Self::Results, settings: &VersionState) -> Outcome {
-        outcome_in(outcome, settings)
+    fn lift((outcome,): Self::Results, version: &VersionState) -> Outcome {
+        outcome_in(outcome, version)
     }
 
     fn crashed(crash: Crash) -> Outcome {
@@ -172,8 +172,8 @@ impl Call for Event {
         Ok((self.listener, delivery, self.payload))
     }
 
-    fn lift((result,): Self::Results, settings: &VersionState) -> Self::Output {
-        let failed = |failure| failure_in(failure, &settings.module);
+    fn lift((result,): Self::Results, version: &VersionState) -> Self::Output {
+        let failed = |failure| failure_in(failure, &version.module);
         result.map(payload_in).map_err(failed)
     }
 

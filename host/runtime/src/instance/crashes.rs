@@ -21,7 +21,7 @@ pub(crate) fn trapped(
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
-    let exceeded = exceeded.or_else(|| pre.settings.memory.exceeded_by(error));
+    let exceeded = exceeded.or_else(|| pre.version.memory.exceeded_by(error));
     let limit = match (exceeded, trap) {
         (Some(exceeded), _) => Some(exceeded.limit),
         (None, Some(Trap::StackOverflow)) => Some("stack"),
@@ -37,7 +37,7 @@ pub(crate) fn trapped(
         Some(Trap::Interrupt) => CrashKind::Deadline,
         // Other modules use the whole pool; this one did nothing wrong.
         None if error.is::<PoolConcurrencyLimitError>() => {
-            pre.settings.admission.refused();
+            pre.version.admission.refused();
             return crash(pre, CrashKind::Limit, message).at_limit("max-instances");
         }
         _ => CrashKind::Trap,
@@ -69,8 +69,8 @@ impl From<NoPermit> for Overload {
 }
 
 pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
-    pre.settings.admission.refused();
-    let limits = &pre.settings.limits;
+    pre.version.admission.refused();
+    let limits = &pre.version.limits;
     let (limit, message) = match overload {
         Overload::Instances => (
             "instances",
@@ -87,7 +87,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
                 limits.queue_wait
             ),
         ),
-        Overload::StreamPermits => ("instances", pre.settings.streams.refusal()),
+        Overload::StreamPermits => ("instances", pre.version.streams.refusal()),
         Overload::Queue => ("queue", format!("{} calls wait for an instance already", limits.queue)),
     };
     crash(pre, CrashKind::Limit, message).at_limit(limit)
@@ -95,7 +95,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
 
 pub(crate) fn cpu_exceeded(pre: &ModulePre, history: Option<&CallHistory>) -> Crash {
     pre.crashed(history);
-    let message = format!("the guest used more processor time than {:?}", pre.settings.limits.cpu);
+    let message = format!("the guest used more processor time than {:?}", pre.version.limits.cpu);
     crash(pre, CrashKind::Deadline, message).at_limit("cpu")
 }
 
@@ -112,5 +112,5 @@ pub(crate) fn panicked(pre: &ModulePre, history: Option<&CallHistory>, message: 
 }
 
 pub(crate) fn crash(pre: &ModulePre, kind: CrashKind, message: impl Into<String>) -> Crash {
-    Crash::new(kind, message).in_module(&*pre.settings.module)
+    Crash::new(kind, message).in_module(&*pre.version.module)
 }

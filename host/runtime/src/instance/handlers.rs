@@ -37,8 +37,8 @@ enum Pools {
 }
 
 impl Instances {
-    pub(crate) fn new(form: Form, pre: Arc<ModulePre>, threads: Arc<Threads>) -> Arc<Self> {
-        let pools = match form {
+    pub(crate) fn new(pre: Arc<ModulePre>, threads: Arc<Threads>) -> Arc<Self> {
+        let pools = match pre.form {
             Form::Synchronous => Pools::Sync(PoolByLevel::new(SyncPool::new(pre.clone(), threads.clone()))),
             Form::Asynchronous => Pools::Async(PoolByLevel::new(AsyncPool::new(pre.clone(), threads.clone()))),
         };
@@ -55,11 +55,7 @@ impl Instances {
 
     /// The same version without instances and without history.
     pub(crate) fn fresh(&self) -> Arc<Self> {
-        let form = match &self.pools {
-            Pools::Sync(_) => Form::Synchronous,
-            Pools::Async(_) => Form::Asynchronous,
-        };
-        Self::new(form, Arc::new(self.pre.fresh()), self.threads.clone())
+        Self::new(Arc::new(self.pre.fresh()), self.threads.clone())
     }
 
     /// Frees instances that were idle for too long, or every idle one if the version is retired.
@@ -129,7 +125,7 @@ struct WasmHandler {
 
 impl Handler for WasmHandler {
     fn call(&self, context: Context) -> HandlerFuture {
-        let counted = match self.instances.pre.settings.admission.admit() {
+        let counted = match self.instances.pre.version.admission.admit() {
             Ok(counted) => counted,
             Err(left) => return Box::pin(ready(Outcome::Reply(breaker_reply(left)))),
         };
@@ -143,7 +139,7 @@ impl Handler for WasmHandler {
     }
 
     fn limits(&self) -> RequestLimits {
-        let own = &self.instances.pre.settings.limits;
+        let own = &self.instances.pre.version.limits;
         let mut limits = RequestLimits::default();
         limits.body_mode = self.body;
         limits.deadline = own.deadline;
@@ -172,11 +168,11 @@ struct WasmListener {
 
 impl Listener for WasmListener {
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
-        let settings = &self.instances.pre.settings;
-        let counted = match settings.admission.admit() {
+        let version = &self.instances.pre.version;
+        let counted = match version.admission.admit() {
             Ok(counted) => counted,
             Err(left) => {
-                let message = format!("module `{}` is held back for another {left:?}", settings.module);
+                let message = format!("module `{}` is held back for another {left:?}", version.module);
                 let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
                 return Box::pin(ready(Err(failure)));
             }
@@ -185,7 +181,7 @@ impl Listener for WasmListener {
             Ok(payload) => payload,
             Err(failure) => return Box::pin(ready(Err(failure))),
         };
-        let reentrance = delivery.caller().chain().reentrance(&settings.module);
+        let reentrance = delivery.caller().chain().reentrance(&version.module);
         let arrived = Instant::now();
         let event = Event {
             listener: self.number,
@@ -195,7 +191,7 @@ impl Listener for WasmListener {
             arrived,
         };
         let running = self.instances.run(event, reentrance, counted);
-        let Some(deadline) = settings.limits.deadline else {
+        let Some(deadline) = version.limits.deadline else {
             return running;
         };
         let threads = self.instances.threads.clone();

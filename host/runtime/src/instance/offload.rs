@@ -46,7 +46,7 @@ async fn run<C: Call>(
             return Poll::Ready(None);
         }
         // WASI waits with timers and sockets of tokio; the server's thread may have none.
-        let _entered = pre.settings.uses_wasi.then(|| threads.enter());
+        let _entered = pre.version.uses_wasi.then(|| threads.enter());
         take_slice_used();
         let polled = Pin::new(&mut work).poll(cx);
         if polled.is_pending() && take_slice_used() {
@@ -59,7 +59,7 @@ async fn run<C: Call>(
         return output;
     }
     let there = GuestWork::new(work.instrument(Span::current()));
-    let metered = Metered::new(there, used, pre.settings.limits.cpu, history.clone());
+    let metered = Metered::new(there, used, pre.version.limits.cpu, history.clone());
     match run_to_end(metered, threads).await {
         Ok(Some(output)) => output,
         Ok(None) => C::crashed(cpu_exceeded(pre, Some(history))),

@@ -54,7 +54,7 @@ enum Found {
 
 impl SyncPool {
     pub(crate) fn new(pre: Arc<ModulePre>, threads: Arc<Threads>) -> Self {
-        let permits = Semaphore::new(pre.settings.limits.instances);
+        let permits = Semaphore::new(pre.version.limits.instances);
         Self {
             pre,
             threads,
@@ -91,9 +91,9 @@ impl SyncPool {
         };
         match instance.call(call, slot).await {
             Ok(results) => {
-                self.pre.settings.admission.succeeded();
+                self.pre.version.admission.succeeded();
                 self.keep(instance);
-                C::lift(results, &self.pre.settings)
+                C::lift(results, &self.pre.version)
             }
             Err(error) => {
                 let guest = instance.store.data_mut();
@@ -108,7 +108,7 @@ impl SyncPool {
         streams: bool,
         crashes: bool,
     ) -> Result<(Option<StreamPermit>, SemaphorePermit<'_>, Found), Overload> {
-        let slot = self.pre.settings.streams.take_if(streams).await?;
+        let slot = self.pre.version.streams.take_if(streams).await?;
         let permit = self.permits.try_acquire().ok();
         let found = permit.as_ref().and_then(|_| self.find(crashes));
         let (permit, found) = match (permit, found) {
@@ -123,8 +123,8 @@ impl SyncPool {
         permit: Option<SemaphorePermit<'a>>,
         crashes: bool,
     ) -> Result<(SemaphorePermit<'a>, Found), Overload> {
-        let limits = &self.pre.settings.limits;
-        let _waiting = self.pre.settings.admission.wait(limits.queue).ok_or(Overload::Queue)?;
+        let limits = &self.pre.version.limits;
+        let _waiting = self.pre.version.admission.wait(limits.queue).ok_or(Overload::Queue)?;
         let until = Instant::now() + limits.queue_wait;
         let permit = match permit {
             Some(permit) => Some(permit),
@@ -180,7 +180,7 @@ impl SyncPool {
             return guest.log_leak();
         }
         instance.served += 1;
-        let is_used_up = instance.single_use || instance.served >= self.pre.settings.limits.reuse;
+        let is_used_up = instance.single_use || instance.served >= self.pre.version.limits.reuse;
         if !is_used_up && !self.pre.is_retired() && !self.pre.tenancy.is_wanted() {
             instance.idle_since = Instant::now();
             self.idle.lock().push(instance);
@@ -225,7 +225,7 @@ impl InstancePool for SyncPool {
         let old = if self.pre.is_retired() {
             idle.len()
         } else {
-            let allowed = self.pre.settings.limits.idle;
+            let allowed = self.pre.version.limits.idle;
             idle.partition_point(|instance| now.saturating_duration_since(instance.idle_since) > allowed)
         };
         let old: Vec<_> = idle.drain(..old).collect();

@@ -6,8 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::ptr;
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Context as TaskContext, Poll, RawWakerVTable, Waker};
 
 use pointwork_core::BoxFuture;
 
@@ -16,11 +15,19 @@ use crate::scheduling::signals::take_faults;
 
 type Work = Box<dyn FnOnce()>;
 
+/// What [`Waker::will_wake`] compares. It is all that is asked of the waker, and a clone of it would cost two atomic operations
+/// in each poll.
+type WakerIdentity = (*const (), *const RawWakerVTable);
+
+fn identity(waker: &Waker) -> WakerIdentity {
+    (waker.data(), waker.vtable())
+}
+
 thread_local! {
     /// The number of polls and drops of guest code that the thread is within.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// The waker of the outermost poll; null outside a poll.
-    static WAKER: Cell<*const Waker> = const { Cell::new(ptr::null()) };
+    /// The waker of the outermost poll; `None` outside a poll.
+    static WAKER: Cell<Option<WakerIdentity>> = const { Cell::new(None) };
     /// Waits for the end of the outermost of them.
     static WAITING: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
 }
@@ -58,28 +65,22 @@ pub fn on_fiber() -> bool {
 /// Whether a task that waits for the end of a work of [`off_fiber`] need not be woken by this waker: the work was queued
 /// in a poll of the guest's own task, which is polled again after it.
 pub fn is_polled_again(waker: &Waker) -> bool {
-    let outermost = WAKER.get();
-    // SAFETY: it is set for the time of the poll that borrows the waker, on this thread only.
-    !outermost.is_null() && unsafe { &*outermost }.will_wake(waker)
+    WAKER.get() == Some(identity(waker))
 }
 
 /// A poll or a drop of guest code on this thread.
-struct Entered {
-    /// The waker of the poll around it.
-    outer: *const Waker,
-}
+struct Entered(());
 
 impl Entered {
-    fn new(waker: *const Waker) -> Self {
+    fn new(waker: Option<&Waker>) -> Self {
         // Before a guest may trap.
         take_faults();
         let depth = DEPTH.get();
         DEPTH.set(depth + 1);
-        let outer = WAKER.get();
         if depth == 0 {
-            WAKER.set(waker);
+            WAKER.set(waker.map(identity));
         }
-        Self { outer }
+        Self(())
     }
 
     /// Leaves it, and runs what waits for that. The result is whether there was anything.
@@ -107,8 +108,11 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-        WAKER.set(self.outer);
+        let depth = DEPTH.get() - 1;
+        DEPTH.set(depth);
+        if depth == 0 {
+            WAKER.set(None);
+        }
     }
 }
 
@@ -129,7 +133,7 @@ impl<T> Future for GuestWork<T> {
             return Poll::Pending;
         };
         loop {
-            let entered = Entered::new(cx.waker());
+            let entered = Entered::new(Some(cx.waker()));
             let polled = work.as_mut().poll(cx);
             let ran = entered.leave();
             // A guest whose slice is over has its turn again when the executor says so.
@@ -142,7 +146,7 @@ impl<T> Future for GuestWork<T> {
 
 impl<T> Drop for GuestWork<T> {
     fn drop(&mut self) {
-        let entered = Entered::new(ptr::null());
+        let entered = Entered::new(None);
         self.0 = None;
         entered.leave();
     }

@@ -2,6 +2,7 @@
 
 mod format;
 #[cfg(any(test, fuzzing))]
+#[path = "../../../../tests/fuzz/targets/artifacts.rs"]
 pub(crate) mod fuzz;
 
 use std::fmt;

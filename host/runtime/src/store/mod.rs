@@ -7,4 +7,4 @@ mod state;
 pub use self::cache::CacheDirectory;
 pub(crate) use self::cache::{CacheEntry, CachedArtifact};
 pub(crate) use self::state::{KeptRoute, PinnedComponent};
-pub use self::state::{StateDirectory, Version};
+pub use self::state::{RecordedVersions, StateDirectory};

@@ -60,7 +60,7 @@ struct Content {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Version {
+pub struct RecordedVersions {
     /// SHA-256 of the version that is current, in hex; `None` if the module was removed.
     pub current: Option<String>,
     /// SHA-256 of the version that a roll-back leads to.
@@ -81,7 +81,7 @@ pub(crate) struct KeptRoute {
     pub(crate) path: String,
 }
 
-impl Version {
+impl RecordedVersions {
     pub(super) fn digests(&self) -> impl Iterator<Item = &str> {
         self.components().chain(self.base.as_deref())
     }
@@ -169,7 +169,7 @@ impl StateDirectory {
     }
 
     /// The versions of a module.
-    pub fn version(&self, module: &str) -> Option<Version> {
+    pub fn versions(&self, module: &str) -> Option<RecordedVersions> {
         self.0.content.lock().modules.get(module).cloned()
     }
 
@@ -220,15 +220,15 @@ impl StateDirectory {
     ///
     /// # Errors
     /// [`State`](crate::ErrorKind::State) if it cannot be written, or the component of the current version is not there.
-    pub(crate) fn commit(&self, module: &str, mut version: Version) -> Result<(), Error> {
+    pub(crate) fn commit(&self, module: &str, mut versions: RecordedVersions) -> Result<(), Error> {
         let mut content = self.0.content.lock();
-        if let Some(digest) = &version.current
+        if let Some(digest) = &versions.current
             && !self.component_path(digest)?.is_file()
         {
             let message = format!("module `{module}` cannot have the version `{digest}`: its component is not there");
             return Err(Error::new(ErrorKind::State, message));
         }
-        if let Some(digest) = &version.previous
+        if let Some(digest) = &versions.previous
             && !self.component_path(digest)?.is_file()
         {
             let path = self.component_path(digest)?;
@@ -237,13 +237,13 @@ impl StateDirectory {
                 "the module cannot be rolled back: the component of its previous version, `{}`, is missing",
                 path.display()
             );
-            version.previous = None;
+            versions.previous = None;
         }
         let mut modules = content.modules.clone();
-        if version == Version::default() {
+        if versions == RecordedVersions::default() {
             modules.remove(module);
         } else {
-            modules.insert(module.to_owned(), version);
+            modules.insert(module.to_owned(), versions);
         }
         if modules != content.modules {
             write_record(&self.0.path, &modules)?;
@@ -258,7 +258,11 @@ impl StateDirectory {
         content.pinned.retain(|digest| digest.strong_count() > 0);
         let pinned: Vec<_> = content.pinned.iter().filter_map(Weak::upgrade).collect();
         let components = self.0.path.join(COMPONENTS);
-        let needed: BTreeSet<_> = content.modules.values().flat_map(Version::components).collect();
+        let needed: BTreeSet<_> = content
+            .modules
+            .values()
+            .flat_map(RecordedVersions::components)
+            .collect();
         let cleared = fs::read_dir(&components).and_then(|entries| {
             for entry in entries {
                 let name = entry?.file_name();

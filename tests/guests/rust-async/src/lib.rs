@@ -116,8 +116,8 @@ impl Waits {
     #[get("streamed")]
     async fn streamed(ctx: &AsyncContext) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK).header("content-type", "text/plain"))?;
-        for piece in ["one ", "two ", "three"] {
-            body.write(piece).await?;
+        for chunk in ["one ", "two ", "three"] {
+            body.write(chunk).await?;
         }
         body.finish().await
     }
@@ -126,8 +126,8 @@ impl Waits {
     async fn count(ctx: &AsyncContext) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0;
-        while let Some(piece) = body.read(4096).await? {
-            bytes += piece.len();
+        while let Some(chunk) = body.read(4096).await? {
+            bytes += chunk.len();
         }
         Ok(bytes.to_string())
     }

@@ -163,8 +163,8 @@ impl Replies {
     #[get("streamed")]
     fn streamed(ctx: &Context) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK).header("content-type", "text/plain"))?;
-        for piece in ["one ", "two ", "three"] {
-            body.write(piece)?;
+        for chunk in ["one ", "two ", "three"] {
+            body.write(chunk)?;
         }
         body.finish()
     }
@@ -197,8 +197,8 @@ impl Replies {
     fn count(ctx: &Context) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0;
-        while let Some(piece) = body.read(4096)? {
-            bytes += piece.len();
+        while let Some(chunk) = body.read(4096)? {
+            bytes += chunk.len();
         }
         Ok(bytes.to_string())
     }

@@ -196,13 +196,13 @@ fn nothing_is_no_reply_and_none_is_404() {
 }
 
 #[test]
-fn a_reply_can_be_written_piece_by_piece() {
+fn a_reply_can_be_written_chunk_by_chunk() {
     let answer = TestRequest::get("/replies/streamed").run::<Replies>();
     assert_eq!((answer.text().as_str(), answer.is_finished()), ("one two three", true));
 }
 
 #[test]
-fn a_body_can_be_read_whole_or_piece_by_piece() {
+fn a_body_can_be_read_whole_or_chunk_by_chunk() {
     assert_eq!(
         TestRequest::post("/replies/count")
             .body(vec![1; 10_000])

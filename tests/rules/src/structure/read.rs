@@ -141,12 +141,12 @@ fn has(attributes: &[Attribute], name: &str) -> bool {
     attributes.iter().any(|attribute| attribute.path().is_ident(name))
 }
 
-/// Whether an item is there for tests only.
+/// Whether an item is there for tests only, fuzz targets included.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => {
             let condition: String = list.tokens.to_string().split_whitespace().collect();
-            condition == "test" || condition.starts_with("all(test,")
+            ["test", "any(test,fuzzing)"].contains(&&*condition) || condition.starts_with("all(test,")
         }
         Meta::Path(path) => path.is_ident("test"),
         _ => false,

@@ -49,8 +49,8 @@ impl Transport for ForgetsReplay {
         self.inner.close();
     }
 
-    fn serves(&self, method: &MethodFilter) -> bool {
-        self.inner.serves(method)
+    fn supports_method(&self, method: &MethodFilter) -> bool {
+        self.inner.supports_method(method)
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {
@@ -75,8 +75,8 @@ impl Transport for Stale {
         self.inner.close();
     }
 
-    fn serves(&self, method: &MethodFilter) -> bool {
-        self.inner.serves(method)
+    fn supports_method(&self, method: &MethodFilter) -> bool {
+        self.inner.supports_method(method)
     }
 
     fn stage(&self, router: Arc<Router>) -> Result<Staged, Error> {

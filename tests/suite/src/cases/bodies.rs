@@ -1,4 +1,4 @@
-//! How a route takes its body: not at all, whole, or piece by piece (spec H9). The host reads the body for it.
+//! How a route takes its body: not at all, whole, or chunk by chunk (spec H9). The host reads the body for it.
 
 use std::time::Duration;
 
@@ -120,11 +120,11 @@ async fn a_handler_of_each_mode_reads_the_body_as_it_likes(harness: Harness) -> 
         }
         // A stream that is echoed has cases of its own.
         let echo = Program::new().step(Step::Echo).ends(End::Deferred);
-        things = things.post("whole/pieces", echo);
+        things = things.post("whole/chunks", echo);
         let live = harness
             .start(AppSpec::new().load("m", form.form(Guest::with(things)).build()))
             .await?;
-        for path in ["whole/body", "whole/text", "whole/pieces", "stream/body", "stream/text"] {
+        for path in ["whole/body", "whole/text", "whole/chunks", "stream/body", "stream/text"] {
             let reply = live
                 .send(Request::new("POST", &format!("/{path}")).body("grün"))
                 .await?;

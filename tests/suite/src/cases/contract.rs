@@ -9,7 +9,7 @@ use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program};
-use crate::subject::{AppSpec, Settings, Step};
+use crate::subject::{AppSpec, ModuleSettings, Step};
 
 cases![
     host;
@@ -131,10 +131,10 @@ async fn a_module_without_channels_is_granted_nothing(harness: Harness) -> Resul
     ] {
         let mut granted = granted.clone();
         granted["random"] = json!(true);
-        let app = AppSpec::new().load_with("suspect", component, Settings::granting(granted));
+        let app = AppSpec::new().load_with("suspect", component, ModuleSettings::granting(granted));
         explains_without_advice(&harness.refusal(app).await?, &["suspect"]);
     }
-    let app = AppSpec::new().load_with("suspect", greeting().build(), Settings::granting(granted));
+    let app = AppSpec::new().load_with("suspect", greeting().build(), ModuleSettings::granting(granted));
     let refusal = harness.refusal(app).await?;
     explains_without_advice(&refusal, &["`clocks`", "`directories /data (read-only)`"]);
     Ok(())
@@ -142,7 +142,7 @@ async fn a_module_without_channels_is_granted_nothing(harness: Harness) -> Resul
 
 async fn a_swap_to_a_module_without_channels_is_refused_its_grants(harness: Harness) -> Result<()> {
     let random = "wasi:random/random@0.2.6";
-    let options = || Settings::granting(json!({ "random": true }));
+    let options = || ModuleSettings::granting(json!({ "random": true }));
     let with_channel = greeting()
         .channel(Channel::new("db").on("one", Program::new()))
         .importing(random);
@@ -159,7 +159,7 @@ async fn a_swap_to_a_module_without_channels_is_refused_its_grants(harness: Harn
     let swap = Step::Swap("m".to_owned(), fixed("it", "b"));
     let refusal = live.control().apply(swap).await.err().context("the swap is refused")?;
     explains_without_advice(refusal.text(), &["`m`", "`random`"]);
-    let swap = Step::SwapWith("m".to_owned(), fixed("it", "b"), Settings::default());
+    let swap = Step::SwapWith("m".to_owned(), fixed("it", "b"), ModuleSettings::default());
     live.control().apply(swap).await?;
     assert_eq!(live.get("/it").await?.text(), "b");
     live.shutdown().await;

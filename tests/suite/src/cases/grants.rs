@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
-use crate::subject::{AppSpec, Settings};
+use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
     host;
@@ -57,7 +57,7 @@ async fn relay(ctx: Context) -> Result<String, pointwork_core::Failure> {
 
 async fn start(harness: &Harness, grant: Value) -> Result<Live> {
     let component = harness.fixture(Fixture::RustWasi).await?;
-    let app = AppSpec::new().load_with("outside", component, Settings::granting(grant));
+    let app = AppSpec::new().load_with("outside", component, ModuleSettings::granting(grant));
     Ok(harness.start(app.register("POST", "/:event", relay)).await?)
 }
 
@@ -88,7 +88,7 @@ async fn what_is_not_granted_refuses_the_module_by_name(harness: Harness) -> Res
         refusal.contains("`outside`") && refusal.contains("not granted"),
         "{refusal}"
     );
-    let without_http = Settings::granting(interfaces_with("http", Value::Null));
+    let without_http = ModuleSettings::granting(interfaces_with("http", Value::Null));
     let app = AppSpec::new().load_with("outside", component, without_http);
     let refusal = harness.refusal(app).await?;
     assert!(refusal.contains("wasi:http/"), "{refusal}");

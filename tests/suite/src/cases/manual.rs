@@ -21,7 +21,7 @@ cases![
     a_native_handler_may_return_any_reply: H1, H5, M1;
     a_native_handler_may_wait: H1;
     a_native_handler_knows_its_client: H9;
-    a_native_handler_reads_long_bodies_piece_by_piece: H9;
+    a_native_handler_reads_long_bodies_chunk_by_chunk: H9;
     a_native_handler_throws_headers_and_fields: H4;
     manual_and_declared_routes_stand_side_by_side: M1, M3;
 ];
@@ -152,17 +152,17 @@ async fn a_native_handler_knows_its_client(harness: Harness) -> Result<()> {
     Ok(())
 }
 
-async fn a_native_handler_reads_long_bodies_piece_by_piece(harness: Harness) -> Result<()> {
+async fn a_native_handler_reads_long_bodies_chunk_by_chunk(harness: Harness) -> Result<()> {
     let counts = |ctx: Context| async move {
         let mut reader = ctx.open_body()?;
         let mut length = 0;
-        while let Some(piece) = reader.read(100).await? {
-            length += piece.len();
+        while let Some(chunk) = reader.read(100).await? {
+            length += chunk.len();
         }
         Ok::<_, Failure>(length.to_string())
     };
     let app = AppSpec::new()
-        .register("POST", "/pieces", counts)
+        .register("POST", "/chunks", counts)
         .register("POST", "/text", |ctx: Context| async move { ctx.text().await })
         .limits(Limits {
             body: Some(1000),
@@ -170,7 +170,7 @@ async fn a_native_handler_reads_long_bodies_piece_by_piece(harness: Harness) -> 
         });
     let live = harness.start(app).await?;
     let post = |path, length| live.send(Request::new("POST", path).body("x".repeat(length)));
-    assert_eq!(post("/pieces", 5000).await?.text(), "5000");
+    assert_eq!(post("/chunks", 5000).await?.text(), "5000");
     assert_eq!(post("/text", 1000).await?.text().len(), 1000);
     let refused = post("/text", 1001).await?;
     assert_eq!(refused.status, 413);

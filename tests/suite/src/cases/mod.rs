@@ -10,6 +10,7 @@ mod environment;
 mod errors;
 mod framing;
 mod grants;
+mod guards;
 mod guests;
 mod limits;
 mod manifest;
@@ -57,6 +58,7 @@ pub fn all() -> Vec<Case> {
         refusals::all,
         contract::all,
         environment::all,
+        guards::all,
         guests::all,
         rust_guests::all,
         rust_parts::all,

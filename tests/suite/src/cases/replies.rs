@@ -228,9 +228,9 @@ async fn a_hand_over_to_nobody_is_500(harness: Harness) -> Result<()> {
 }
 
 async fn a_streamed_reply_arrives_whole(harness: Harness) -> Result<()> {
-    let pieces = vec!["one ".to_owned(), "two ".to_owned(), "three".to_owned()];
+    let chunks = vec!["one ".to_owned(), "two ".to_owned(), "three".to_owned()];
     let program = Program::new()
-        .step(Step::Stream(203, pieces))
+        .step(Step::Stream(203, chunks))
         .step(Step::Finish)
         .ends(End::Deferred);
     let live = harness

@@ -186,20 +186,20 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(harness: Harne
 }
 
 async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(harness: Harness) -> Result<()> {
-    let stream = |pieces: &[&str]| {
-        let pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
+    let stream = |chunks: &[&str]| {
+        let chunks = chunks.iter().map(|&chunk| chunk.to_owned()).collect();
         // The guest keeps the writer.
-        Program::new().step(Step::Stream(200, pieces)).say("returned")
+        Program::new().step(Step::Stream(200, chunks)).say("returned")
     };
     for form in Flavor::MODULES {
         let things = Controller::new("Things", "/")
-            .get("begun", stream(&["a piece"]))
+            .get("begun", stream(&["a chunk"]))
             .get("opened", stream(&[]))
-            .get("thrown", stream(&["a piece"]).ends(End::Throw(418)))
+            .get("thrown", stream(&["a chunk"]).ends(End::Throw(418)))
             .get(
                 "whole",
                 Program::new()
-                    .step(Step::Stream(200, vec!["a piece".to_owned()]))
+                    .step(Step::Stream(200, vec!["a chunk".to_owned()]))
                     .step(Step::Finish),
             );
         let live = harness
@@ -211,7 +211,7 @@ async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(harness: Harn
         }
         assert_eq!(
             live.get("/whole").await?.text(),
-            "a piece",
+            "a chunk",
             "{form}: a reply that is finished counts"
         );
         let misused = |crash: &Crash| crash.kind == CrashKind::Reply && crash.module.as_deref() == Some("m");

@@ -103,7 +103,7 @@ impl Run {
                 let failure = Failure::new(status, String::from_utf8_lossy(&self.text));
                 self.text = failed(self.context().send(failure), "sent");
             }
-            Step::Stream(status, pieces) => self.stream(*status, pieces).await,
+            Step::Stream(status, chunks) => self.stream(*status, chunks).await,
             Step::Finish => {
                 if let Some(writer) = self.writer.take() {
                     // A client that is gone does not fail this step; in a guest neither.
@@ -143,12 +143,12 @@ impl Run {
         self.text = failed(sent, "sent");
     }
 
-    async fn stream(&mut self, status: u16, pieces: &[String]) {
+    async fn stream(&mut self, status: u16, chunks: &[String]) {
         let head = reply(status, &[], Vec::new()).map(|reply| reply.map(drop));
         match head.and_then(|head| self.context().open_reply(head)) {
             Ok(mut writer) => {
-                for piece in pieces {
-                    let _ = writer.write(piece.clone()).await;
+                for chunk in chunks {
+                    let _ = writer.write(chunk.clone()).await;
                 }
                 self.writer = Some(writer);
             }
@@ -216,12 +216,12 @@ pub(super) fn words(program: &Program) -> Vec<Vec<u8>> {
                 );
             }
             Step::ThrowNow(status) => add("throw", &[status.to_string().as_bytes()]),
-            Step::Stream(status, pieces) => {
+            Step::Stream(status, chunks) => {
                 let status = status.to_string();
-                let pieces = pieces.iter().map(String::as_bytes);
+                let chunks = chunks.iter().map(String::as_bytes);
                 add(
                     "stream",
-                    &[status.as_bytes()].into_iter().chain(pieces).collect::<Vec<_>>(),
+                    &[status.as_bytes()].into_iter().chain(chunks).collect::<Vec<_>>(),
                 );
             }
             Step::Finish => add("finish", &[]),

@@ -154,12 +154,12 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             let throw = format!("(call $throw (local.get $ctx) {error} (i32.const {RESULT}))");
             format!("{throw} {}", sent(data))
         }
-        Step::Stream(status, pieces) => {
-            // Pieces that are equal have one place in memory.
+        Step::Stream(status, chunks) => {
+            // Chunks that are equal have one place in memory.
             let mut known = HashMap::new();
-            let mut place = |piece| known.entry(piece).or_insert_with(|| push(data.bytes(piece))).clone();
-            let pieces: Vec<String> = pieces.iter().map(&mut place).collect();
-            stream(*status, &pieces, data)
+            let mut place = |chunk| known.entry(chunk).or_insert_with(|| push(data.bytes(chunk))).clone();
+            let chunks: Vec<String> = chunks.iter().map(&mut place).collect();
+            stream(*status, &chunks, data)
         }
         Step::UseFirstDelivery => {
             "(if (i32.eqz (global.get $first)) (then (global.set $first (local.get $delivery)))) \
@@ -338,12 +338,12 @@ fn sent(data: &mut Data) -> String {
     if_failed(data, false, &sent)
 }
 
-fn stream(status: u16, pieces: &[String], data: &mut Data) -> String {
+fn stream(status: u16, chunks: &[String], data: &mut Data) -> String {
     let open = format!(
         "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT}))"
     );
-    let write = |piece: &String| format!("(call $write (global.get $writer) {piece} (i32.const {RESULT}))");
-    let writes: Vec<_> = pieces.iter().map(write).collect();
+    let write = |chunk: &String| format!("(call $write (global.get $writer) {chunk} (i32.const {RESULT}))");
+    let writes: Vec<_> = chunks.iter().map(write).collect();
     let write = format!("(global.set $writer (i32.load (i32.const 68))) {}", writes.join(" "));
     format!("{open} {}", if_failed(data, false, &write))
 }

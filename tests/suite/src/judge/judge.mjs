@@ -50,11 +50,11 @@ function judge({ method, bytes }) {
       resolve(rest.length > 0 ? { error: `${rest.length} bytes behind a reply to CONNECT` } : whole(reply, rest));
     });
     request.on("response", (reply) => {
-      const pieces = [];
-      reply.on("data", (piece) => pieces.push(piece));
+      const chunks = [];
+      reply.on("data", (chunk) => chunks.push(chunk));
       reply.on("error", refuse);
       // The parser reports bytes after the end of the reply within this turn of the event loop.
-      reply.on("end", () => setImmediate(() => resolve(whole(reply, Buffer.concat(pieces)))));
+      reply.on("end", () => setImmediate(() => resolve(whole(reply, Buffer.concat(chunks)))));
     });
     request.end();
   });

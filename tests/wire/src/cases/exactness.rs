@@ -90,7 +90,7 @@ async fn statuses_without_a_body_have_none(on: On) {
 async fn a_streamed_reply_to_head_has_no_length_and_no_body(on: On) {
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
-        let _ = writer.write("piece").await;
+        let _ = writer.write("chunk").await;
         let _ = writer.finish().await;
     };
     let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;

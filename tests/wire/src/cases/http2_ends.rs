@@ -122,7 +122,7 @@ async fn a_long_download_is_not_idle(on: On) {
     let client = Http2Probe::connect(&server).await;
     let mut body = client.send("GET", "/big", Body::empty()).await.unwrap().into_body();
     let (begun, mut got, mut slept) = (Instant::now(), 0, 0);
-    while let Some(frame) = within("a piece", body.frame()).await {
+    while let Some(frame) = within("a chunk", body.frame()).await {
         got += frame.unwrap().into_data().unwrap().len();
         if got / (2 * 1024 * 1024) > slept {
             slept += 1;

@@ -23,7 +23,7 @@ crate::cases! {
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// More than the largest piece that hyper gets, and no multiple of it.
+/// More than the largest chunk that hyper gets, and no multiple of it.
 const LENGTH: usize = 100_000;
 
 /// A client that takes nothing until it says so.

@@ -140,8 +140,8 @@ async fn is_kept_apart(on: On, framed: &str) {
                 tokio::spawn(async move {
                     sent.notified().await;
                     let mut all = Vec::new();
-                    while let Ok(Some(piece)) = reader.read(100).await {
-                        all.extend_from_slice(&piece);
+                    while let Ok(Some(chunk)) = reader.read(100).await {
+                        all.extend_from_slice(&chunk);
                     }
                     told.send(all)
                 });

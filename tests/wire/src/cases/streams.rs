@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use crate::{On, Server, route, within};
 
 crate::cases! {
-    each_piece_leaves_as_it_is_written: A1 H4,
+    each_chunk_leaves_as_it_is_written: A1 H4,
     a_slow_client_slows_the_writer_down: A1 H4,
     a_broken_off_reply_lacks_its_end: A1 H4,
     a_broken_off_reply_in_http_1_0_ends_with_a_reset: A1 H4,
@@ -28,18 +28,18 @@ crate::cases! {
 async fn echo(context: Context) {
     let mut reader = context.open_body().unwrap();
     let mut writer = context.open_reply(Response::new(())).unwrap();
-    while let Some(piece) = reader.read(1024).await.unwrap() {
-        writer.write(piece).await.unwrap();
+    while let Some(chunk) = reader.read(1024).await.unwrap() {
+        writer.write(chunk).await.unwrap();
     }
     writer.finish().await.unwrap();
 }
 
-async fn each_piece_leaves_as_it_is_written(on: On) {
+async fn each_chunk_leaves_as_it_is_written(on: On) {
     static NEXT: Notify = Notify::const_new();
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
-        for piece in ["one", "two"] {
-            writer.write(piece).await.unwrap();
+        for chunk in ["one", "two"] {
+            writer.write(chunk).await.unwrap();
             NEXT.notified().await;
         }
         writer.finish().await.unwrap();
@@ -96,7 +96,7 @@ async fn a_slow_client_slows_the_writer_down(on: On) {
     .await;
     assert!(
         before < 512,
-        "{before} of 1024 pieces written while the client read none"
+        "{before} of 1024 chunks written while the client read none"
     );
     let rest = client.rest().await.unwrap();
     assert!(rest.len() > 64 * 1024 * 1024 && rest.ends_with("0\r\n\r\n"));
@@ -129,7 +129,7 @@ async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer(on: On) 
     static GONE: Notify = Notify::const_new();
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
-        while writer.write("piece").await.is_ok() {
+        while writer.write("chunk").await.is_ok() {
             sleep(Duration::from_millis(5)).await;
         }
         GONE.notify_one();
@@ -150,16 +150,16 @@ async fn a_body_may_be_read_while_the_reply_is_written(on: On) {
             .send(format!("POST /echo HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
             .await;
         client.head().await;
-        for piece in ["abc", "def"] {
+        for chunk in ["abc", "def"] {
             let chunked = framing.starts_with('t');
             client
                 .send(if chunked {
-                    format!("3\r\n{piece}\r\n")
+                    format!("3\r\n{chunk}\r\n")
                 } else {
-                    piece.to_owned()
+                    chunk.to_owned()
                 })
                 .await;
-            assert_eq!(client.exactly(8).await, format!("3\r\n{piece}\r\n").as_bytes());
+            assert_eq!(client.exactly(8).await, format!("3\r\n{chunk}\r\n").as_bytes());
         }
         if framing.starts_with('t') {
             client.send("0\r\n\r\n").await;
@@ -181,9 +181,9 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
         .send("POST /read HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000\r\n\r\n")
         .await;
     let mut sent = 0;
-    let piece = vec![b'x'; 64 * 1024];
+    let chunk = vec![b'x'; 64 * 1024];
     // The socket buffers of both sides take a few MiB; after that a write makes no progress.
-    while let Ok(written) = tokio::time::timeout(Duration::from_secs(1), client.stream().write(&piece)).await {
+    while let Ok(written) = tokio::time::timeout(Duration::from_secs(1), client.stream().write(&chunk)).await {
         sent += written.unwrap();
         assert!(sent < 64 * 1024 * 1024, "{sent} bytes sent, and nobody read them");
     }

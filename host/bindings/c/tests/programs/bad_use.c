@@ -97,10 +97,10 @@ static void null_arguments(void) {
     FAILS(pw_answer_json(NULL, "1"), PW_ERROR_KIND_ARGUMENT, "`answer` is NULL");
     FAILS(pw_app_serve(app, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "is NULL");
     CHECK(pw_request_method(NULL).size == 0 && pw_reply_status(NULL) == 0);
-    CHECK(pw_body_next(NULL, 0, NULL, NULL, NULL) == PW_PIECE_BROKEN && pw_error_kind_of(NULL) == PW_ERROR_KIND_ARGUMENT);
+    CHECK(pw_body_next(NULL, 0, NULL, NULL, NULL) == PW_CHUNK_BROKEN && pw_error_kind_of(NULL) == PW_ERROR_KIND_ARGUMENT);
     pw_app_free(NULL), pw_reply_free(NULL), pw_error_free(NULL), pw_text_free(NULL), pw_answer_free(NULL);
     pw_body_free(NULL), pw_request_free(NULL), pw_request_builder_free(NULL), pw_server_free(NULL), pw_mount_free(NULL);
-    pw_piece_end(NULL), pw_in_flight_cancel(NULL), pw_in_flight_free(NULL), pw_caller_free(NULL), pw_payload_free(NULL);
+    pw_chunk_end(NULL), pw_in_flight_cancel(NULL), pw_in_flight_free(NULL), pw_caller_free(NULL), pw_payload_free(NULL);
     end(app);
 }
 
@@ -170,7 +170,7 @@ static void results_of_what_failed(void) {
     pw_header header = {data, data};
     FAILS(pw_caller_call(NULL, "db:ask", "text/plain", data, 0, &payload, NULL, NULL), PW_ERROR_KIND_ARGUMENT,
           "`caller` is NULL");
-    CHECK(pw_body_next(NULL, 0, &data, NULL, NULL) == PW_PIECE_BROKEN);
+    CHECK(pw_body_next(NULL, 0, &data, NULL, NULL) == PW_CHUNK_BROKEN);
     CHECK(!pw_error_header_at(NULL, 0, &header) && header.name.data == NULL);
     CHECK(payload == NULL && data.data == NULL && data.size == 0);
 }
@@ -405,9 +405,9 @@ static void many_applications(void) {
     CHECK(threads_now <= threads && descriptors_now <= descriptors && memory_now - memory < 64 * 1024);
 }
 
-/* Keeps the request for a piece, so that the body has no end. */
-static void never(void *user, pw_next *piece) {
-    (void)piece;
+/* Keeps the request for a chunk, so that the body has no end. */
+static void never(void *user, pw_next *chunk) {
+    (void)chunk;
     signal_give(user);
 }
 
@@ -438,7 +438,7 @@ static void a_fork_after_the_start(void) {
         alarm(60);
         FAILS(pw_app_handle(app, request_of("GET", "/"), 0, &reply), PW_ERROR_KIND_FORKED, "forked");
         FAILS(pw_caller_emit(caller, "db:seen", "application/json", bytes("1")), PW_ERROR_KIND_FORKED, "forked");
-        CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_BROKEN && strstr(pw_body_reason(body), "forked"));
+        CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_CHUNK_BROKEN && strstr(pw_body_reason(body), "forked"));
         FAILS(pw_app_close(app, 0, NULL, NULL), PW_ERROR_KIND_FORKED, "forked");
         FAILS(pw_app_close(app, 0, done, &given), PW_ERROR_KIND_FORKED, "forked");
         pw_caller_free(caller);

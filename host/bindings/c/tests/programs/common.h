@@ -76,13 +76,13 @@ static inline pw_request_builder *request_of(const char *method, const char *tar
 static inline void read_body(pw_body *body, char *buffer, size_t room) {
     size_t length = 0;
     pw_bytes data;
-    pw_piece piece;
-    while ((piece = pw_body_next(body, 0, &data, NULL, NULL)) == PW_PIECE_DATA) {
+    pw_chunk chunk;
+    while ((chunk = pw_body_next(body, 0, &data, NULL, NULL)) == PW_CHUNK_DATA) {
         CHECK(length + data.size < room);
         memcpy(buffer + length, data.data, data.size);
         length += data.size;
     }
-    if (piece != PW_PIECE_END) {
+    if (chunk != PW_CHUNK_END) {
         fprintf(stderr, "the body broke off: %s\n", pw_body_reason(body));
         exit(1);
     }

@@ -394,7 +394,7 @@ static void a_request_that_was_taken_before_the_close(void) {
     shop(NULL, PW_RUNS_INLINE, on_answer);
     OK(pw_app_mount(app, PW_PLACE_IN_FRONT, NULL, &mount));
     pw_request_builder *taken = request_of("GET", "/plain");
-    CHECK(pw_mount_takes(mount, taken));
+    CHECK(pw_mount_accepts(mount, taken));
     OK(pw_app_close(app, 0, NULL, NULL));
     OK(pw_mount_handle(mount, taken, 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 503);
@@ -430,11 +430,11 @@ static void a_cache_over_the_limit_of_file_sizes(void) {
     end(app);
 }
 
-/* Pieces of bodies */
+/* Chunks of bodies */
 
-static void on_nothing(void *user, pw_next *piece) {
+static void on_nothing(void *user, pw_next *chunk) {
     (void)user;
-    pw_piece_data(piece, bytes(""));
+    pw_chunk_data(chunk, bytes(""));
 }
 
 static void on_empty(void *user, pw_request *request, pw_answer *answer) {
@@ -447,7 +447,7 @@ static void on_empty(void *user, pw_request *request, pw_answer *answer) {
     pw_request_free(request);
 }
 
-static void empty_pieces_without_end(void) {
+static void empty_chunks_without_end(void) {
     pw_reply *reply = NULL;
     pw_body *body = NULL;
     pw_bytes data;
@@ -456,21 +456,21 @@ static void empty_pieces_without_end(void) {
     OK(pw_app_route(app, "GET", "/empty", PW_BODY_NONE, PW_RUNS_INLINE, on_empty, NULL, NULL));
     OK(pw_app_handle(app, request_of("GET", "/empty"), 0, &reply));
     OK(pw_reply_body(reply, &body));
-    CHECK(pw_body_next(body, 50, &data, NULL, NULL) == PW_PIECE_PENDING);
+    CHECK(pw_body_next(body, 50, &data, NULL, NULL) == PW_CHUNK_PENDING);
     pw_body_free(body);
     pw_reply_free(reply);
     end(app);
 }
 
 
-static pw_next *piece_in_wait;
+static pw_next *chunk_in_wait;
 static signal_t gone;
 
-static void on_piece(void *user, pw_next *piece) {
+static void on_chunk(void *user, pw_next *chunk) {
     (void)user;
-    piece_in_wait = piece;
-    OK(pw_piece_when_gone(piece, signal_give, &gone, NULL));
-    FAILS(pw_piece_when_gone(piece, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`gone`");
+    chunk_in_wait = chunk;
+    OK(pw_chunk_when_gone(chunk, signal_give, &gone, NULL));
+    FAILS(pw_chunk_when_gone(chunk, NULL, NULL, NULL), PW_ERROR_KIND_ARGUMENT, "`gone`");
     signal_give(&given);
 }
 
@@ -478,7 +478,7 @@ static void on_endless(void *user, pw_request *request, pw_answer *answer) {
     pw_reply *reply = NULL;
     (void)user;
     OK(pw_reply_new(200, &reply));
-    OK(pw_reply_set_source(reply, on_piece, NULL, NULL, -1));
+    OK(pw_reply_set_source(reply, on_chunk, NULL, NULL, -1));
     OK(pw_answer_reply(answer, reply));
     pw_answer_free(answer);
     pw_request_free(request);
@@ -491,7 +491,7 @@ static void *fetch_endless(void *server) {
 
 static void *read_endless(void *body) {
     pw_bytes data;
-    CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_BROKEN);
+    CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_CHUNK_BROKEN);
     return NULL;
 }
 
@@ -513,7 +513,7 @@ static void a_source_of_the_server_at_a_close(void) {
     CHECK(gone.count == 0);
     OK(pw_app_close(app, 0, NULL, NULL));
     signal_wait(&gone, 1);
-    pw_piece_data(piece_in_wait, bytes("late"));
+    pw_chunk_data(chunk_in_wait, bytes("late"));
     pthread_join(thread, NULL);
     pw_server_free(server);
     pw_app_free(app);
@@ -528,13 +528,13 @@ static void a_source_of_the_program_at_a_close(void) {
     serve_endless();
     OK(pw_app_handle(app, request_of("GET", "/endless"), 0, &reply));
     OK(pw_reply_body(reply, &body));
-    CHECK(pw_body_next(body, 20, &data, NULL, NULL) == PW_PIECE_PENDING);
+    CHECK(pw_body_next(body, 20, &data, NULL, NULL) == PW_CHUNK_PENDING);
     CHECK(pthread_create(&thread, NULL, read_endless, body) == 0);
     signal_wait(&given, 1);
     OK(pw_app_close(app, 0, NULL, NULL));
     pthread_join(thread, NULL);
     signal_wait(&gone, 1);
-    pw_piece_end(piece_in_wait);
+    pw_chunk_end(chunk_in_wait);
     pw_body_free(body);
     pw_reply_free(reply);
     pw_app_free(app);
@@ -739,7 +739,7 @@ static const way ways[] = {
     WAY(a_request_that_was_taken_before_the_close),
     WAY(requests_of_an_application_that_is_freed),
     WAY(a_cache_over_the_limit_of_file_sizes),
-    WAY(empty_pieces_without_end),
+    WAY(empty_chunks_without_end),
     WAY(a_source_of_the_server_at_a_close),
     WAY(a_source_of_the_program_at_a_close),
     WAY(too_many_headers),

@@ -70,19 +70,19 @@ static void on_server(void *seen, pw_event *event, pw_answer *answer) {
     signal_give(seen);
 }
 
-static int pieces_left;
+static int chunks_left;
 
-static void on_piece(void *user, pw_next *piece) {
+static void on_chunk(void *user, pw_next *chunk) {
     (void)user;
-    if (pieces_left-- > 0)
-        pw_piece_data(piece, bytes("piece;"));
+    if (chunks_left-- > 0)
+        pw_chunk_data(chunk, bytes("chunk;"));
     else
-        pw_piece_end(piece);
+        pw_chunk_end(chunk);
 }
 
-static void on_broken_piece(void *user, pw_next *piece) {
+static void on_broken_chunk(void *user, pw_next *chunk) {
     (void)user;
-    pw_piece_break(piece, "the disk is gone");
+    pw_chunk_break(chunk, "the disk is gone");
 }
 
 static void on_hello(void *user, pw_request *request, pw_answer *answer) {
@@ -108,8 +108,8 @@ static void on_hello(void *user, pw_request *request, pw_answer *answer) {
     pw_reply *reply = NULL;
     OK(pw_reply_new(201, &reply));
     OK(pw_reply_add_header(reply, "location", "/hello/7"));
-    pieces_left = 3;
-    OK(pw_reply_set_source(reply, on_piece, NULL, NULL, -1));
+    chunks_left = 3;
+    OK(pw_reply_set_source(reply, on_chunk, NULL, NULL, -1));
     OK(pw_answer_reply(answer, reply));
     pw_answer_free(answer);
     pw_request_free(request);
@@ -121,7 +121,7 @@ static void on_deferred(void *user, pw_request *request, pw_answer *answer) {
     pw_answer_free(answer);
     pw_reply *reply = NULL;
     OK(pw_reply_new(200, &reply));
-    OK(pw_reply_set_source(reply, on_broken_piece, NULL, NULL, -1));
+    OK(pw_reply_set_source(reply, on_broken_chunk, NULL, NULL, -1));
     OK(pw_request_send(request, reply));
     pw_request_free(request);
 }
@@ -238,11 +238,11 @@ static void routes_and_bodies(pw_app *app) {
     pw_header header;
     OK(pw_app_handle(app, hello, 0, &reply));
     CHECK(is(pw_reply_header(reply, "Location"), "/hello/7") && pw_reply_header_at(reply, 0, &header));
-    CHECK(read_reply(reply, text, sizeof text) == 201 && strcmp(text, "piece;piece;piece;") == 0);
+    CHECK(read_reply(reply, text, sizeof text) == 201 && strcmp(text, "chunk;chunk;chunk;") == 0);
 
     pw_request_builder *echo = request_of("POST", "/echo");
-    pieces_left = 1000;
-    OK(pw_request_builder_set_source(echo, on_piece, NULL, NULL, -1));
+    chunks_left = 1000;
+    OK(pw_request_builder_set_source(echo, on_chunk, NULL, NULL, -1));
     OK(pw_app_handle(app, echo, 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200 && strlen(text) == 6000);
 
@@ -250,7 +250,7 @@ static void routes_and_bodies(pw_app *app) {
     pw_bytes data;
     OK(pw_app_handle(app, request_of("PUT", "/deferred"), 0, &reply));
     OK(pw_reply_body(reply, &body));
-    CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_PIECE_BROKEN);
+    CHECK(pw_body_next(body, 0, &data, NULL, NULL) == PW_CHUNK_BROKEN);
     CHECK(strstr(pw_body_reason(body), "the disk is gone") != NULL);
     pw_body_free(body);
     pw_reply_free(reply);
@@ -271,13 +271,13 @@ static void begun_and_mounted(pw_app *app) {
     pw_mount *in_front = NULL, *below = NULL;
     OK(pw_app_mount(app, PW_PLACE_IN_FRONT, NULL, &in_front));
     pw_request_builder *login = request_of("POST", "/login");
-    CHECK(!pw_mount_takes(in_front, login));
+    CHECK(!pw_mount_accepts(in_front, login));
     OK(pw_mount_handle(in_front, login, 0, &reply));
     CHECK(reply == NULL);
     OK(pw_mount_handle(in_front, request_of("GET", "/plain"), 0, &reply));
     CHECK(read_reply(reply, text, sizeof text) == 200);
     pw_request_builder *plain = request_of("GET", "/plain");
-    CHECK(pw_mount_takes(in_front, plain));
+    CHECK(pw_mount_accepts(in_front, plain));
     OK(pw_app_remove(app, "shop", NULL, NULL));
     OK(pw_mount_handle(in_front, plain, 0, &reply));
     CHECK(reply && read_reply(reply, text, sizeof text) == 200);

@@ -259,8 +259,8 @@ fn a_route_of_the_host_answers_at_once_later_and_by_its_context() {
     let host = host();
     let at_once = handler(|call, answer| {
         let name = call.context.param("name").unwrap_or_default().to_owned();
-        let mut pieces = call.body().unwrap();
-        let pointwork_embed::Piece::Data(body) = pieces.next(|| {}).unwrap() else {
+        let mut chunks = call.body().unwrap();
+        let pointwork_embed::Chunk::Data(body) = chunks.next(|| {}).unwrap() else {
             panic!("no body")
         };
         let reply = format!("{} {name} {}", call.context.method(), String::from_utf8_lossy(&body));
@@ -393,11 +393,11 @@ fn a_mount_in_front_leaves_the_other_requests_and_their_bodies_alone() {
     let (head, ()) = crate::world::request("GET", "/other", Body::empty())
         .map(drop)
         .into_parts();
-    assert!(below.takes(&head).is_none());
+    assert!(below.accept(&head).is_none());
     let (head, ()) = crate::world::request("GET", "/api/none", Body::empty())
         .map(drop)
         .into_parts();
-    assert!(below.takes(&head).is_some());
+    assert!(below.accept(&head).is_some());
 }
 
 #[test]
@@ -407,18 +407,21 @@ fn a_mount_answers_what_it_took_also_if_a_swap_takes_the_route_away() {
     let mount = host.mount("test", Place::InFront, None).unwrap();
     let other = host.mount("other", Place::InFront, None).unwrap();
     let head = request("GET", "/plain", Body::empty()).map(drop);
-    let taken = mount.takes(&head.into_parts().0).expect("a route matches");
+    let accepted = mount.accept(&head.into_parts().0).expect("a route matches");
     host.wait(host.remove("answers"), Waiting::forever()).unwrap();
     let claimed = || {
         let mut request = request("GET", "/plain", Body::empty());
-        request.extensions_mut().insert(taken.clone());
+        request.extensions_mut().insert(accepted.clone());
         request
     };
     let reply = mount.handle_blocking(claimed(), Waiting::forever()).unwrap().unwrap();
     let Progress::Ready(reply) = reply else {
-        panic!("the request was taken")
+        panic!("the request was accepted")
     };
     assert_eq!(text(reply), "plain");
     let theirs = other.handle_blocking(claimed(), Waiting::forever()).unwrap().unwrap();
-    assert!(matches!(theirs, Progress::NotOurs(_)), "another mount has not taken it");
+    assert!(
+        matches!(theirs, Progress::NotOurs(_)),
+        "another mount has not accepted it"
+    );
 }

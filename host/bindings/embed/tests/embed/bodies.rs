@@ -1,35 +1,35 @@
-//! Bodies, piece by piece, in both directions.
+//! Bodies, chunk by chunk, in both directions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use pointwork_embed::http::Response;
-use pointwork_embed::{Body, Function, OffFiber, Piece, Progress, RouteOptions, Source};
+use pointwork_embed::{Body, Chunk, Function, OffFiber, Progress, RouteOptions, Source};
 
 use crate::stack;
 use crate::world::{Finaliser, asking, get, handler, host, later, load, read, request, send};
 
-/// A source of so many pieces, at once or later.
-fn source(pieces: usize, is_late: bool, dropped: mpsc::Sender<()>) -> Source {
+/// A source of so many chunks, at once or later.
+fn source(chunks: usize, is_late: bool, dropped: mpsc::Sender<()>) -> Source {
     let given = Arc::new(AtomicUsize::new(0));
     let finaliser = OffFiber::new(Finaliser(dropped));
     Function::new(move |(), answer| {
         stack::check("a source");
         let _finaliser = &finaliser;
         let number = given.fetch_add(1, Ordering::Relaxed);
-        let piece = match number {
-            _ if number < pieces => Piece::Data(format!("piece {number};").into()),
-            _ => Piece::End,
+        let chunk = match number {
+            _ if number < chunks => Chunk::Data(format!("chunk {number};").into()),
+            _ => Chunk::End,
         };
         let send = move || {
-            let _ = answer.send(piece);
+            let _ = answer.send(chunk);
         };
         if is_late { later(send) } else { send() }
     })
 }
 
 #[test]
-fn a_guest_reads_a_source_and_its_reply_is_read_in_pieces() {
+fn a_guest_reads_a_source_and_its_reply_is_read_in_chunks() {
     let host = host();
     load(&host, "bodies", &asking());
     for is_late in [false, true] {
@@ -42,7 +42,7 @@ fn a_guest_reads_a_source_and_its_reply_is_read_in_pieces() {
         let echoed = read(&host, reply.into_body()).unwrap();
         assert_eq!(
             String::from_utf8(echoed).unwrap(),
-            "piece 0;piece 1;piece 2;piece 3;piece 4;"
+            "chunk 0;chunk 1;chunk 2;chunk 3;chunk 4;"
         );
         receiver
             .recv_timeout(crate::world::PATIENCE)
@@ -61,8 +61,8 @@ fn a_source_that_fails_or_gives_no_answer_breaks_the_reply_off() {
         })
     };
     let fails = || {
-        Function::new(|(), answer: pointwork_embed::Answer<Piece>| {
-            let _ = answer.send(Piece::Failed("the disk is gone".to_owned()));
+        Function::new(|(), answer: pointwork_embed::Answer<Chunk>| {
+            let _ = answer.send(Chunk::Failed("the disk is gone".to_owned()));
         })
     };
     host.route(Some("GET"), "/fails", RouteOptions::default(), replies(fails))
@@ -81,9 +81,9 @@ fn a_reader_that_goes_away_drops_the_source() {
     let host = host();
     let (dropped, receiver) = mpsc::channel();
     let body = host.body(source(1_000_000, false, dropped), None);
-    let mut pieces = host.pieces(body);
-    assert_eq!(pieces.next(|| {}), Some(Piece::Data("piece 0;".into())));
-    drop(pieces);
+    let mut chunks = host.chunks(body);
+    assert_eq!(chunks.next(|| {}), Some(Chunk::Data("chunk 0;".into())));
+    drop(chunks);
     receiver
         .recv_timeout(crate::world::PATIENCE)
         .expect("the source is dropped");
@@ -95,7 +95,7 @@ fn a_source_of_a_known_length_ends_there_or_breaks_off() {
     let (sender, _receiver) = mpsc::channel();
     assert_eq!(
         read(&host, host.body(source(9, false, sender.clone()), Some(10))).unwrap(),
-        b"piece 0;pi"
+        b"chunk 0;ch"
     );
     let short = read(&host, host.body(source(1, false, sender), Some(10)));
     assert!(short.is_err(), "{short:?}");

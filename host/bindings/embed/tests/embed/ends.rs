@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use pointwork_embed::{
-    Answer, AnswerCell, AppOptions, Body, Component, Ended, ErrorKind, Function, Host, ModuleOptions, OffFiber,
-    Payload, Piece, Progress, RouteOptions, ServerOptions, Threads, Waiting, within,
+    Answer, AnswerCell, AppOptions, Body, Chunk, Component, Ended, ErrorKind, Function, Host, ModuleOptions, OffFiber,
+    Payload, Progress, RouteOptions, ServerOptions, Threads, Waiting, within,
 };
 
 use crate::world::{PATIENCE, asking, get, handler, host, host_with, later, listener, load, request, send, until};
@@ -261,26 +261,26 @@ fn waits_that_are_limited_end_and_what_they_waited_for_goes_its_way() {
 }
 
 #[test]
-fn an_end_breaks_a_body_off_whose_next_piece_is_not_there() {
+fn an_end_breaks_a_body_off_whose_next_chunk_is_not_there() {
     let host = host_with(AppOptions::new().drain(Duration::from_millis(50)));
     let (gone, is_gone) = mpsc::channel();
     let (keep, kept) = mpsc::channel();
     let within = host.clone();
-    let source = Function::new(move |(), answer: Answer<Piece>| {
+    let source = Function::new(move |(), answer: Answer<Chunk>| {
         let (answer, gone) = (AnswerCell::from(answer), gone.clone());
         within.when_gone(&answer, move || gone.send(()).unwrap());
         keep.send(answer).unwrap();
     });
-    let mut pieces = host.pieces(host.body(source, None));
-    let reading = std::thread::spawn(move || pieces.next_blocking(Waiting::forever()));
+    let mut chunks = host.chunks(host.body(source, None));
+    let reading = std::thread::spawn(move || chunks.next_blocking(Waiting::forever()));
     let answer = kept.recv_timeout(PATIENCE).unwrap();
     close(&host);
-    let Some(Piece::Failed(reason)) = reading.join().unwrap() else {
+    let Some(Chunk::Failed(reason)) = reading.join().unwrap() else {
         panic!("it does not break off")
     };
     assert!(reason.contains("the application was closed"), "{reason}");
     is_gone.recv_timeout(PATIENCE).expect("the source is told");
-    assert!(answer.send(Piece::End).is_err());
+    assert!(answer.send(Chunk::End).is_err());
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use pointwork_embed::http::{Request, Response};
 use pointwork_embed::{
-    Answer, AppOptions, Body, ChannelFunction, Component, Ended, EventCall, Fault, Function, Host, ModuleOptions,
-    OffFiber, Payload, Piece, Progress, RouteCall, RouteFunction, Threads, Waiting,
+    Answer, AppOptions, Body, ChannelFunction, Chunk, Component, Ended, EventCall, Fault, Function, Host,
+    ModuleOptions, OffFiber, Payload, Progress, RouteCall, RouteFunction, Threads, Waiting,
 };
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
 
@@ -119,7 +119,7 @@ pub(crate) fn text(reply: Response<Body>) -> String {
 
 /// Reads a body to its end, with wakers of the host's language.
 pub(crate) fn read(host: &Host, body: Body) -> Result<Vec<u8>, String> {
-    let mut pieces = host.pieces(body);
+    let mut chunks = host.chunks(body);
     let mut all = Vec::new();
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -128,10 +128,10 @@ pub(crate) fn read(host: &Host, body: Body) -> Result<Vec<u8>, String> {
             stack::check("a waker");
             let _ = sender.send(());
         };
-        match pieces.next(wake) {
-            Some(Piece::Data(data)) => all.extend_from_slice(&data),
-            Some(Piece::End) => return Ok(all),
-            Some(Piece::Failed(reason)) => return Err(reason),
+        match chunks.next(wake) {
+            Some(Chunk::Data(data)) => all.extend_from_slice(&data),
+            Some(Chunk::End) => return Ok(all),
+            Some(Chunk::Failed(reason)) => return Err(reason),
             None => receiver.recv_timeout(PATIENCE).expect("it is woken"),
         }
     }

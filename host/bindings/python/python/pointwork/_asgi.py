@@ -10,12 +10,12 @@ from urllib.parse import quote
 from ._bodies import Stream
 from ._errors import ClosedError
 from ._paths import path_below, with_slash
-from ._pointwork import InFlight, Mount, PieceAnswer
+from ._pointwork import InFlight, Mount, ChunkAnswer
 from ._run import Loop, call_threadsafe, reply_of
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import NativeRequest, NativeReply, Taken, Write
+    from ._pointwork import NativeRequest, NativeReply, Accepted, Write
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -40,15 +40,15 @@ class Asgi:
         if scope["type"] != "http":
             await self._not_http(scope, receive, send)
             return
-        taken = None
-        if self._other is not None and (taken := self._takes(scope)) is None:
+        accepted = None
+        if self._other is not None and (accepted := self._accept(scope)) is None:
             await self._other(scope, receive, send)
         else:
-            await self._http(scope, receive, send, taken)
+            await self._http(scope, receive, send, accepted)
 
-    def _takes(self, scope: Message) -> Taken | None:
+    def _accept(self, scope: Message) -> Accepted | None:
         try:
-            return self._mount.takes(_native_request(scope, self._prefix, None, None))
+            return self._mount.accept(_native_request(scope, self._prefix, None, None))
         except (ValueError, ClosedError):
             return None
 
@@ -65,7 +65,7 @@ class Asgi:
             await receive()
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _http(self, scope: Message, receive: Receive, send: Send, taken: Taken | None) -> None:
+    async def _http(self, scope: Message, receive: Receive, send: Send, accepted: Accepted | None) -> None:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
@@ -75,7 +75,7 @@ class Asgi:
             uploaded = _Upload(message, receive, asyncio.get_running_loop())
             body, length = uploaded.write, _length(scope)
         try:
-            progress = self._mount.handle(_native_request(scope, self._prefix, body, length), taken)
+            progress = self._mount.handle(_native_request(scope, self._prefix, body, length), accepted)
         except ValueError as error:
             return await _refuse(send, 400, str(error))
         except ClosedError as error:
@@ -116,7 +116,7 @@ class _Upload:
         # Called as soon as the client went away.
         self.when_gone: Callable[[], object] | None = None
 
-    def write(self, answer: PieceAnswer) -> None:
+    def write(self, answer: ChunkAnswer) -> None:
         """Writes one chunk. It may be called on any thread."""
         if asyncio._get_running_loop() is self._loop:
             self._loop.call_soon(self._begin_chunk, answer)
@@ -133,10 +133,10 @@ class _Upload:
         if self._task is not None:
             self._task.cancel()
 
-    def _begin_chunk(self, answer: PieceAnswer) -> None:
+    def _begin_chunk(self, answer: ChunkAnswer) -> None:
         self._task = self._loop.create_task(self._write_chunk(answer))
 
-    async def _write_chunk(self, answer: PieceAnswer) -> None:
+    async def _write_chunk(self, answer: ChunkAnswer) -> None:
         if self._first:
             data, self._first = self._first, None
             answer.data(data)

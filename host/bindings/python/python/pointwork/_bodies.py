@@ -12,7 +12,7 @@ from ._failures import break_off
 from ._run import Loop, Pool, call_threadsafe, cancel_when_gone, must_propagate, settle, wait_here
 
 if TYPE_CHECKING:
-    from ._pointwork import PieceAnswer, Pieces, Write
+    from ._pointwork import ChunkAnswer, Chunks, Write
 
 Chunk: TypeAlias = bytes | bytearray | memoryview | str
 Body: TypeAlias = Chunk | Iterable[Chunk] | AsyncIterable[Chunk] | None
@@ -38,10 +38,10 @@ def _encoded(chunk: Chunk) -> bytes | bytearray:
         return chunk.encode("utf-8", "backslashreplace")
     if isinstance(chunk, memoryview):
         return bytes(chunk)
-    raise wrong_type("a piece of a body", chunk, "`bytes` or `str`")
+    raise wrong_type("a chunk of a body", chunk, "`bytes` or `str`")
 
 
-def _write_next(chunks: Iterator[Chunk], answer: PieceAnswer) -> None:
+def _write_next(chunks: Iterator[Chunk], answer: ChunkAnswer) -> None:
     try:
         answer.data(_encoded(next(chunks)))
     except StopIteration:
@@ -51,13 +51,13 @@ def _write_next(chunks: Iterator[Chunk], answer: PieceAnswer) -> None:
 
 
 def _write_async(
-    loop: Loop, creator: asyncio.AbstractEventLoop | None, chunks: AsyncIterator[Chunk], answer: PieceAnswer
+    loop: Loop, creator: asyncio.AbstractEventLoop | None, chunks: AsyncIterator[Chunk], answer: ChunkAnswer
 ) -> None:
     """Writes the next chunk on the event loop that created the body, while that runs."""
     loop.run(answer.failed, _write_next_async, chunks, answer, preferred=creator)
 
 
-async def _write_next_async(chunks: AsyncIterator[Chunk], answer: PieceAnswer) -> None:
+async def _write_next_async(chunks: AsyncIterator[Chunk], answer: ChunkAnswer) -> None:
     try:
         cancel_when_gone(answer)
         answer.data(_encoded(await anext(chunks)))
@@ -70,12 +70,12 @@ async def _write_next_async(chunks: AsyncIterator[Chunk], answer: PieceAnswer) -
 
 
 class Stream:
-    """A body that comes piece by piece. Iterate over it with `for`, which waits, or with `async for`. The next piece is read
+    """A body that comes chunk by chunk. Iterate over it with `for`, which waits, or with `async for`. The next chunk is read
     when it is asked for, so a slow reader slows the writer down. An end before its time raises `BodyError`. In `async
     def`, a form that would wait raises `RuntimeError`."""
 
 
-    def __init__(self, body: bytes | Pieces, instead: str = "`async for` or `await stream.read_async()`") -> None:
+    def __init__(self, body: bytes | Chunks, instead: str = "`async for` or `await stream.read_async()`") -> None:
         self._source = None if isinstance(body, bytes) else body
         # What is there already: a whole body, or the chunks that an interrupted `read` gave back.
         self._chunks = [body] if isinstance(body, bytes) and body else []
@@ -134,7 +134,7 @@ class Stream:
             source.close()
 
 
-async def _next_chunk(source: Pieces) -> bytes:
+async def _next_chunk(source: Chunks) -> bytes:
     loop = asyncio.get_running_loop()
     while True:
         arrived: asyncio.Future[None] = loop.create_future()

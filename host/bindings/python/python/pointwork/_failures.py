@@ -11,7 +11,7 @@ from ._errors import Failure, wrong_type
 from ._headers import native_headers
 
 if TYPE_CHECKING:
-    from ._pointwork import EventAnswer, NativeFailure, PieceAnswer, RouteAnswer
+    from ._pointwork import EventAnswer, NativeFailure, ChunkAnswer, RouteAnswer
 
 # JSON cannot contain one half of a surrogate pair, and its readers give up at an escape of one.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,7 +47,7 @@ def answer_error(answer: EventAnswer | RouteAnswer, error: BaseException) -> Non
         pass
 
 
-def break_off(answer: PieceAnswer, error: BaseException) -> None:
+def break_off(answer: ChunkAnswer, error: BaseException) -> None:
     """Ends a body with an exception. It never raises."""
     try:
         answer.failed(_traceback(error))

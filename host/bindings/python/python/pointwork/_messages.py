@@ -17,7 +17,7 @@ from ._run import operate, operate_async
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import EventCall, Pieces, RouteCall, Write
+    from ._pointwork import EventCall, Chunks, RouteCall, Write
 
 
 class Headers(dict[str, str]):
@@ -216,7 +216,7 @@ class Request(_Calls):
         return self._body
 
     def stream(self) -> Stream:
-        """The body, piece by piece, once. Of a route without `stream=True` it is one piece."""
+        """The body, chunk by chunk, once. Of a route without `stream=True` it is one chunk."""
         self._stream = Stream(self._call.body())
         return self._stream
 
@@ -303,7 +303,7 @@ class Event(_Calls):
 class Response:
     """A reply of a function of a route.
 
-    `body` is bytes, text, an iterator or an asynchronous iterator of those: its next piece is asked for when the client has
+    `body` is bytes, text, an iterator or an asynchronous iterator of those: its next chunk is asked for when the client has
     taken the one before. Without a `content-type` among the headers text is `text/plain; charset=utf-8`, and bytes are
     `application/octet-stream`.
     """
@@ -354,7 +354,7 @@ class Reply:
 
     __slots__ = ("_body", "_headers", "_reading", "_whole", "status")
 
-    def __init__(self, status: int, headers: HeaderPairs, body: bytes | Pieces) -> None:
+    def __init__(self, status: int, headers: HeaderPairs, body: bytes | Chunks) -> None:
         self.status = status
         """The status."""
         self._headers = headers
@@ -373,11 +373,11 @@ class Reply:
         return next((value for key, value in self.headers if key == name), None)
 
     def stream(self) -> Stream:
-        """The body, piece by piece."""
+        """The body, chunk by chunk."""
         return Stream(self._body)
 
     def read(self) -> bytes:
-        """The whole body. Waits, if the handler writes it piece by piece; in `async def` use `read_async`."""
+        """The whole body. Waits, if the handler writes it chunk by chunk; in `async def` use `read_async`."""
         if self._whole is None:
             self._whole = self._opened().read()
         return self._whole

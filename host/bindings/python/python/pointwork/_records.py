@@ -26,7 +26,8 @@ class Route:
     path: str
     """The full pattern, prefix included."""
     origin: str
-    """`manual` for one of a function of Python; `decorator` or `replay` for one of a module."""
+    """`manual` for a route of a function of Python. For a route of a module it is `replay` if the module
+    was loaded before the first mount or server, otherwise `decorator`."""
     module: str | None = None
     """The module that declared it."""
     controller: str | None = None

@@ -416,7 +416,7 @@ def must_propagate(error: BaseException) -> bool:
     )
 
 
-def cancel_when_gone(answer: native.RouteAnswer | native.EventAnswer | native.PieceAnswer) -> None:
+def cancel_when_gone(answer: native.RouteAnswer | native.EventAnswer | native.ChunkAnswer) -> None:
     """Has the current task cancelled once nobody waits for its answer any more."""
     if (task := asyncio.current_task()) is not None:
         answer.when_gone(partial(call_threadsafe, task.get_loop(), task.cancel))

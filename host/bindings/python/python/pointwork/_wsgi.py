@@ -13,12 +13,12 @@ from ._errors import ClosedError
 from ._failures import break_off
 from ._headers import python_headers
 from ._paths import path_below, with_slash
-from ._pointwork import Mount, PieceAnswer
+from ._pointwork import Mount, ChunkAnswer
 from ._run import UNLIMITED, Pool
 
 if TYPE_CHECKING:
     from ._app import App
-    from ._pointwork import NativeRequest, Headers, Taken, Write
+    from ._pointwork import NativeRequest, Headers, Accepted, Write
 
 Environ: TypeAlias = dict[str, Any]
 WsgiApplication: TypeAlias = Callable[[Any, Any], Iterable[bytes]]
@@ -41,12 +41,12 @@ class Wsgi:
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answers one request."""
-        taken = None
-        if self._other is not None and (taken := self._takes(environ)) is None:
+        accepted = None
+        if self._other is not None and (accepted := self._accept(environ)) is None:
             return self._other(environ, start_response)
         try:
             body, length = self._body(environ)
-            reply = self._mount.handle_blocking(_native_request(environ, self._prefix, body, length), taken, UNLIMITED)
+            reply = self._mount.handle_blocking(_native_request(environ, self._prefix, body, length), accepted, UNLIMITED)
         except ValueError as error:
             return _refuse(start_response, 400, str(error))
         except ClosedError as error:
@@ -57,9 +57,9 @@ class Wsgi:
         start_response(_line(status), [pair for pair in python_headers(headers) if pair[0] not in _SERVER_HEADERS])
         return [content] if isinstance(content, bytes) else Stream(content)
 
-    def _takes(self, environ: Environ) -> Taken | None:
+    def _accept(self, environ: Environ) -> Accepted | None:
         try:
-            return self._mount.takes(_native_request(environ, self._prefix, None, None))
+            return self._mount.accept(_native_request(environ, self._prefix, None, None))
         except (ValueError, ClosedError):
             return None
 
@@ -75,7 +75,7 @@ class Wsgi:
         return None, None
 
 
-def _write(source: Any, left: list[int | None], answer: PieceAnswer) -> None:
+def _write(source: Any, left: list[int | None], answer: ChunkAnswer) -> None:
     try:
         size = _CHUNK_BYTES if left[0] is None else min(_CHUNK_BYTES, left[0])
         read = getattr(source, "read1", source.read)

@@ -6,8 +6,8 @@ use pointwork_patterns::PatternError;
 use pointwork_patterns::text::excerpt;
 
 use super::{MAX_NAME_BYTES, MAX_PATTERN_BYTES, MAX_ROUTES, MAX_TOTAL_PATTERN_BYTES};
+use crate::error::lines;
 use crate::routing::method::MethodError;
-use crate::routing::text::lines;
 
 /// One error in the declarations of a module. It has no `source()`: its message contains the text of the cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,6 +3,7 @@
 mod check;
 mod difference;
 #[cfg(any(test, fuzzing))]
+#[path = "../../../../../tests/fuzz/targets/declarations.rs"]
 pub(crate) mod fuzz;
 mod size;
 
@@ -33,7 +34,7 @@ const REFUSED: &str = "its declarations are refused";
 
 /// The most bytes of this module's manifest.
 fn most(pre: &ModulePre) -> usize {
-    usize::try_from(pre.settings.limits.host_memory).map_or(MAX_BYTES, |limit| limit.min(MAX_BYTES))
+    usize::try_from(pre.version.limits.host_memory).map_or(MAX_BYTES, |limit| limit.min(MAX_BYTES))
 }
 
 /// Counts what the host keeps of a manifest: the manifest, its texts again as they are shown and as they are registered,
@@ -42,11 +43,11 @@ fn charge(pre: &ModulePre, declared: &manifest::Manifest, routes: usize) -> Resu
     const REGISTERED: usize = 1024;
     let listeners: usize = declared.channels.iter().map(|channel| channel.listeners.len()).sum();
     let bytes = 3 * size(declared) + REGISTERED * (routes + listeners);
-    let settings = &pre.settings;
-    settings.memory.charge_declarations(bytes).map_err(|exceeded| {
+    let version = &pre.version;
+    version.memory.charge_declarations(bytes).map_err(|exceeded| {
         let message = format!(
             "the declarations of module `{}` take {bytes} bytes: {exceeded}",
-            settings.module
+            version.module
         );
         Error::new(ErrorKind::Refused, message)
     })
@@ -65,7 +66,7 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// Reads the declarations, twice, from an instance with nothing granted, within the limit for that, and checks them.
     pub(crate) async fn read(pre: &Arc<ModulePre>, threads: &Threads) -> Result<Self, Error> {
-        let limit = pre.settings.limits.probe;
+        let limit = pre.version.limits.probe;
         let version = pre.clone();
         // A component that loops while its declarations are read must not hold up those that serve.
         let reading = GuestWork::new(async move { tokio::time::timeout(limit, describe(&version)).await });
@@ -78,7 +79,7 @@ impl Manifest {
             }
             Err(panic) => return Err(failed("reading its manifest panicked").with_source(panic)),
         };
-        let module = &*pre.settings.module;
+        let module = &*pre.version.module;
         // Before anything is made of them: it checks their number.
         check(module, &declared).or_error(ErrorKind::Refused, REFUSED)?;
         if let Some(place) = first_difference(&declared, &again) {

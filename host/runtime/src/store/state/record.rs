@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Version;
+use super::RecordedVersions;
 
 /// The version of the format that is written, and the newest one that is read. The first one has no `routes`.
 const FORMAT: u64 = 2;
 
 /// The versions of each module, by its name.
-pub(super) type Modules = BTreeMap<String, Version>;
+pub(super) type Modules = BTreeMap<String, RecordedVersions>;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,7 +56,7 @@ pub(super) fn read(text: &[u8]) -> Result<Modules, Unreadable> {
     }
     let wrong = modules
         .values()
-        .flat_map(Version::digests)
+        .flat_map(RecordedVersions::digests)
         .find(|digest| !is_digest(digest));
     match wrong.map(str::to_owned) {
         Some(wrong) => Err(Unreadable::NotADigest(wrong)),
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn modules() -> Modules {
-        let version = Version {
+        let version = RecordedVersions {
             current: Some(crate::digest(b"new")),
             previous: Some(crate::digest(b"old")),
             base: None,
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn the_first_format_is_read() {
-        let version = Version {
+        let version = RecordedVersions {
             current: Some(crate::digest(b"new")),
-            ..Version::default()
+            ..RecordedVersions::default()
         };
         let modules = Modules::from([("m".to_owned(), version)]);
         let text = String::from_utf8(write(&modules).unwrap()).unwrap();
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_digest() {
-        let version = Version {
+        let version = RecordedVersions {
             current: Some("../../etc/passwd".to_owned()),
-            ..Version::default()
+            ..RecordedVersions::default()
         };
         let text = write(&Modules::from([("m".to_owned(), version)])).unwrap();
         assert!(matches!(read(&text).unwrap_err(), Unreadable::NotADigest(_)));

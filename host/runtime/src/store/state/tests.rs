@@ -13,12 +13,12 @@ fn open(path: &Path) -> StateDirectory {
     StateDirectory::open(path).expect("the directory can be opened")
 }
 
-fn version(current: &[u8], previous: Option<&[u8]>) -> Version {
-    Version {
+fn version(current: &[u8], previous: Option<&[u8]>) -> RecordedVersions {
+    RecordedVersions {
         current: Some(digest(current)),
         previous: previous.map(digest),
         base: Some(digest(b"base")),
-        ..Version::default()
+        ..RecordedVersions::default()
     }
 }
 
@@ -50,8 +50,8 @@ fn committed_versions_survive_a_restart() {
     drop(state);
     let state = open(&path);
     assert_eq!(state.names(), ["one", "two"]);
-    assert_eq!(state.version("one"), Some(version(b"second", Some(b"first"))));
-    assert_eq!(state.version("three"), None);
+    assert_eq!(state.versions("one"), Some(version(b"second", Some(b"first"))));
+    assert_eq!(state.versions("three"), None);
     assert_eq!(state.component(&digest(b"second"), 1024).unwrap(), b"second");
 }
 
@@ -60,16 +60,16 @@ fn a_removed_module_stays_known_until_its_record_is_empty() {
     let (_above, path) = directory();
     let state = open(&path);
     install(&state, "one", b"first", None);
-    let removed = Version {
+    let removed = RecordedVersions {
         base: Some(digest(b"base")),
-        ..Version::default()
+        ..RecordedVersions::default()
     };
     state.commit("one", removed.clone()).unwrap();
     drop(state);
     let state = open(&path);
-    assert_eq!(state.version("one"), Some(removed));
+    assert_eq!(state.versions("one"), Some(removed));
     assert!(components(&path).is_empty());
-    state.commit("one", Version::default()).unwrap();
+    state.commit("one", RecordedVersions::default()).unwrap();
     assert!(state.names().is_empty());
 }
 
@@ -143,7 +143,7 @@ fn a_crash_at_any_step_leaves_the_old_or_the_new_version_whole() {
             step(&path);
         }
         let state = open(&path);
-        let current = state.version("one").and_then(|version| version.current).unwrap();
+        let current = state.versions("one").and_then(|version| version.current).unwrap();
         let expected: &[u8] = if crash == 4 { b"new" } else { b"old" };
         assert_eq!(state.component(&current, 1024).unwrap(), expected, "step {crash}");
     }
@@ -236,9 +236,9 @@ fn a_previous_version_that_is_missing_does_not_refuse_the_current_one() {
     install(&state, "one", b"first", None);
     install(&state, "one", b"second", Some(b"first"));
     fs::remove_file(path.join(COMPONENTS).join(digest(b"first"))).unwrap();
-    let recorded = state.version("one").unwrap();
+    let recorded = state.versions("one").unwrap();
     state.commit("one", recorded).unwrap();
-    assert_eq!(state.version("one"), Some(version(b"second", None)));
+    assert_eq!(state.versions("one"), Some(version(b"second", None)));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_failed_write_changes_nothing() {
     fs::create_dir(path.join(RECORD)).unwrap();
     let error = state.commit("one", version(b"second", Some(b"first"))).unwrap_err();
     assert!(error.to_string().ends_with("cannot be written"), "{error}");
-    assert_eq!(state.version("one"), Some(version(b"first", None)));
+    assert_eq!(state.versions("one"), Some(version(b"first", None)));
 }
 
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use pointwork_guest::{Context, Failure, HttpStatus, Path, Reply, controller, module};
 
 /// The largest chunk, in bytes.
-const PIECE: u32 = 64 * 1024;
+const CHUNK: u32 = 64 * 1024;
 
 /// The controller.
 pub struct Streams;
@@ -15,8 +15,8 @@ impl Streams {
     fn count(ctx: &Context) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0_u64;
-        while let Some(piece) = body.read(PIECE)? {
-            bytes += piece.len() as u64;
+        while let Some(chunk) = body.read(CHUNK)? {
+            bytes += chunk.len() as u64;
         }
         Ok(bytes.to_string())
     }
@@ -25,9 +25,9 @@ impl Streams {
     #[get("give/:mib")]
     fn give(ctx: &Context, mib: Path<u32>) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
-        let piece = vec![7; PIECE as usize];
-        for _ in 0..mib.0 * (1024 * 1024 / PIECE) {
-            body.write(&piece)?;
+        let chunk = vec![7; CHUNK as usize];
+        for _ in 0..mib.0 * (1024 * 1024 / CHUNK) {
+            body.write(&chunk)?;
         }
         body.finish()
     }
@@ -37,8 +37,8 @@ impl Streams {
     fn echo(ctx: &Context) -> Result<(), Failure> {
         let request = ctx.open_body()?;
         let reply = ctx.open_reply(Reply::new(HttpStatus::OK))?;
-        while let Some(piece) = request.read(PIECE)? {
-            reply.write(&piece)?;
+        while let Some(chunk) = request.read(CHUNK)? {
+            reply.write(&chunk)?;
         }
         reply.finish()
     }

@@ -44,7 +44,7 @@ impl Waits {
 pub struct Streams;
 
 /// The largest chunk, in bytes.
-const PIECE: u32 = 64 * 1024;
+const CHUNK: u32 = 64 * 1024;
 
 #[controller("streams-async")]
 impl Streams {
@@ -53,8 +53,8 @@ impl Streams {
     async fn count(ctx: &AsyncContext) -> Result<String, Failure> {
         let body = ctx.open_body()?;
         let mut bytes = 0_u64;
-        while let Some(piece) = body.read(PIECE).await? {
-            bytes += piece.len() as u64;
+        while let Some(chunk) = body.read(CHUNK).await? {
+            bytes += chunk.len() as u64;
         }
         Ok(bytes.to_string())
     }
@@ -63,8 +63,8 @@ impl Streams {
     #[get("give/:mib")]
     async fn give(ctx: &AsyncContext, mib: Path<u32>) -> Result<(), Failure> {
         let body = ctx.open_reply(Reply::new(HttpStatus::OK))?;
-        for _ in 0..mib.0 * (1024 * 1024 / PIECE) {
-            body.write(vec![7; PIECE as usize]).await?;
+        for _ in 0..mib.0 * (1024 * 1024 / CHUNK) {
+            body.write(vec![7; CHUNK as usize]).await?;
         }
         body.finish().await
     }
@@ -74,8 +74,8 @@ impl Streams {
     async fn echo(ctx: &AsyncContext) -> Result<(), Failure> {
         let request = ctx.open_body()?;
         let reply = ctx.open_reply(Reply::new(HttpStatus::OK))?;
-        while let Some(piece) = request.read(PIECE).await? {
-            reply.write(piece).await?;
+        while let Some(chunk) = request.read(CHUNK).await? {
+            reply.write(chunk).await?;
         }
         reply.finish().await
     }

@@ -106,10 +106,10 @@ async fn a_channel_throws_on_the_context(harness: Harness) -> Result<()> {
 
 async fn a_channel_streams_the_reply(harness: Harness) -> Result<()> {
     for flavor in Flavor::ALL {
-        let pieces = ["one ", "two ", "three"].map(str::to_owned).to_vec();
+        let chunks = ["one ", "two ", "three"].map(str::to_owned).to_vec();
         let streams = Program::new()
             .take_context()
-            .step(Step::Stream(203, pieces))
+            .step(Step::Stream(203, chunks))
             .step(Step::Finish);
         let app = handing_over(Flavor::Module, "response:stream")
             .channel(flavor, Channel::new("response").on("stream", streams));

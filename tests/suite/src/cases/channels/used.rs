@@ -10,7 +10,7 @@ use super::adding;
 use crate::case::{Harness, cases};
 use crate::flavor::Flavor;
 use crate::guest::{Controller, Guest, Program};
-use crate::subject::{AppSpec, Refusal, Settings, Step};
+use crate::subject::{AppSpec, ModuleSettings, Refusal, Step};
 
 cases![
     host;
@@ -32,7 +32,7 @@ fn module(form: Flavor, channel: &str, event: &str, used: &str) -> Arc<[u8]> {
 }
 
 /// Options that allow a change of the names of a channel.
-fn allowing(channel: &str) -> Settings {
+fn allowing(channel: &str) -> ModuleSettings {
     ModuleOptions::new().channels([channel.to_owned()]).into()
 }
 

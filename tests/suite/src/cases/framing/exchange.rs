@@ -34,7 +34,7 @@ impl Shape {
         Self::StreamOfMany,
     ];
 
-    pub(super) fn pieces(self) -> Vec<String> {
+    pub(super) fn chunks(self) -> Vec<String> {
         match self {
             Self::None | Self::StreamOfNone => Vec::new(),
             Self::Empty => vec![String::new()],
@@ -211,8 +211,8 @@ pub(super) async fn as_told(ctx: Context) -> Response<Body> {
     let body = if shape.is_streamed() {
         let (mut writer, body) = Body::channel();
         tokio::spawn(async move {
-            for piece in shape.pieces() {
-                if writer.write(piece).await.is_err() {
+            for chunk in shape.chunks() {
+                if writer.write(chunk).await.is_err() {
                     return;
                 }
             }
@@ -221,7 +221,7 @@ pub(super) async fn as_told(ctx: Context) -> Response<Body> {
         });
         body
     } else {
-        Body::from(shape.pieces().concat())
+        Body::from(shape.chunks().concat())
     };
     let mut reply = Response::new(body);
     *reply.status_mut() = StatusCode::from_u16(status).unwrap_or_default();

@@ -53,7 +53,7 @@ async fn no_reply_of_a_native_handler_leaves_its_framing(harness: Harness) -> Re
                     reply: format!("{status} {shape:?}"),
                     version,
                     status,
-                    body: shape.pieces().concat(),
+                    body: shape.chunks().concat(),
                 }));
             }
         }
@@ -76,7 +76,7 @@ async fn headers_of_the_connection_are_the_servers_alone(harness: Harness) -> Re
                         reply: format!("{status} {shape:?} {nth}"),
                         version,
                         status,
-                        body: shape.pieces().concat(),
+                        body: shape.chunks().concat(),
                     }));
                 }
             }
@@ -91,7 +91,7 @@ async fn headers_of_the_connection_are_the_servers_alone(harness: Harness) -> Re
 fn program(status: u16, shape: Shape) -> Program {
     if shape.is_streamed() {
         return Program::new()
-            .step(Step::Stream(status, shape.pieces()))
+            .step(Step::Stream(status, shape.chunks()))
             .step(Step::Finish)
             .ends(End::Deferred);
     }
@@ -100,7 +100,7 @@ fn program(status: u16, shape: Shape) -> Program {
     } else {
         ReplyBody::Bytes
     };
-    Program::text(&shape.pieces().concat()).status(status).replies(body)
+    Program::text(&shape.chunks().concat()).status(status).replies(body)
 }
 
 fn on_next(things: Controller) -> Controller {
@@ -128,7 +128,7 @@ async fn no_reply_of_a_guest_leaves_its_framing(harness: Harness) -> Result<()> 
                     reply: String::new(),
                     version,
                     status,
-                    body: shape.pieces().concat(),
+                    body: shape.chunks().concat(),
                 }));
             }
         }
@@ -164,7 +164,7 @@ async fn a_guest_sets_no_header_of_the_connection(harness: Harness) -> Result<()
                     reply: String::new(),
                     version,
                     status,
-                    body: Shape::Short.pieces().concat(),
+                    body: Shape::Short.chunks().concat(),
                 }));
             }
         }
@@ -175,10 +175,10 @@ async fn a_guest_sets_no_header_of_the_connection(harness: Harness) -> Result<()
 }
 
 async fn a_reply_that_breaks_off_never_looks_whole(harness: Harness) -> Result<()> {
-    let pieces = |count: usize| (0..count).map(|nth| format!("piece {nth}")).collect::<Vec<_>>();
+    let chunks = |count: usize| (0..count).map(|nth| format!("chunk {nth}")).collect::<Vec<_>>();
     let module = at_root(|mut things| {
         for count in [1, 2, 20] {
-            let program = Program::new().step(Step::Stream(200, pieces(count))).ends(End::Trap);
+            let program = Program::new().step(Step::Stream(200, chunks(count))).ends(End::Trap);
             things = things.get(&format!("guest/{count}"), program);
         }
         on_next(things)
@@ -190,8 +190,8 @@ async fn a_reply_that_breaks_off_never_looks_whole(harness: Harness) -> Result<(
             .unwrap_or_default();
         let (mut writer, body) = Body::channel();
         tokio::spawn(async move {
-            for piece in pieces(count) {
-                if writer.write(piece).await.is_err() {
+            for chunk in chunks(count) {
+                if writer.write(chunk).await.is_err() {
                     return;
                 }
             }
@@ -324,7 +324,7 @@ async fn a_reply_to_connect_has_no_body_if_it_is_successful(harness: Harness) ->
                 reply: format!("{status} {shape:?}"),
                 version,
                 status,
-                body: shape.pieces().concat(),
+                body: shape.chunks().concat(),
             }));
         }
     }

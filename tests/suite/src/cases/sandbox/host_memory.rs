@@ -24,7 +24,7 @@ cases![
     an_event_that_is_called_ends_at_the_limit: A1, E1, H8;
     replies_that_nobody_takes_leave_others_503: A1, E1, H5;
     a_reply_that_alone_is_too_long_is_500: A1, E1, H5;
-    pieces_of_replies_that_nobody_takes_end_at_the_limit: A1, E1;
+    chunks_of_replies_that_nobody_takes_end_at_the_limit: A1, E1;
     a_call_past_the_limit_leaves_its_neighbours_alone [RustAsync]: A1, E1, H1;
     what_a_guest_passes_at_once_is_bounded: A1, E1;
     the_headers_of_a_reply_are_bounded: A1, E1, H5;
@@ -235,7 +235,7 @@ async fn a_reply_that_alone_is_too_long_is_500(harness: Harness) -> Result<()> {
     Ok(())
 }
 
-async fn pieces_of_replies_that_nobody_takes_end_at_the_limit(harness: Harness) -> Result<()> {
+async fn chunks_of_replies_that_nobody_takes_end_at_the_limit(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let live = harness.start(huge(form, Step::StreamText(200))).await?;
         let before = kept(&live)?;

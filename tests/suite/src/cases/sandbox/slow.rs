@@ -1,4 +1,4 @@
-//! Slow clients: those that send a request body, or take a reply, piece by piece (spec H9, S1). Other requests of the module
+//! Slow clients: those that send a request body, or take a reply, chunk by chunk (spec H9, S1). Other requests of the module
 //! find an instance.
 
 use std::time::Duration;
@@ -122,10 +122,10 @@ async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(
 
 async fn slow_readers_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
     // More than the buffers of both ends have room for.
-    let pieces = vec!["x".repeat(64 * 1024); 128];
+    let chunks = vec!["x".repeat(64 * 1024); 128];
     for form in Flavor::MODULES {
         let program = Program::new()
-            .step(Step::Stream(200, pieces.clone()))
+            .step(Step::Stream(200, chunks.clone()))
             .step(Step::Finish);
         let live = harness.start(shop(form, program, "none", three_calls())).await?;
         let mut slow = Vec::new();
@@ -148,23 +148,23 @@ async fn slow_readers_leave_an_instance_to_other_routes(harness: Harness) -> Res
     Ok(())
 }
 
-/// The first reply in pieces of a handler. From then on its calls wait for a slot before they take an instance.
+/// The first reply in chunks of a handler. From then on its calls wait for a slot before they take an instance.
 async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let pieces = Program::new().step(Step::Stream(200, vec!["piece".to_owned()]));
+        let chunks = Program::new().step(Step::Stream(200, vec!["chunk".to_owned()]));
         let things = Controller::new("Things", "/")
             .post("it", Program::new().step(Step::Body))
             .takes("stream")
-            .get("pieces", pieces.step(Step::Finish));
+            .get("chunks", chunks.step(Step::Finish));
         let options = ModuleOptions::new().limits(three_calls());
         let app = AppSpec::new().load_with(SHOP, form.form(Guest::with(things)).build(), options);
         let live = harness.start(app).await?;
         let slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
         in_flight(&live, 2).await?;
-        assert_eq!(live.get("/pieces").await?.text(), "failed overloaded", "{form}");
+        assert_eq!(live.get("/chunks").await?.text(), "failed overloaded", "{form}");
         let limit = |crash: &Crash| crash.limit.as_deref() == Some("instances");
         live.crashes().expect("the limit is reported", limit).await?;
-        let refused = live.get("/pieces").await?;
+        let refused = live.get("/chunks").await?;
         assert_eq!(refused.status, 503, "{form}: without an instance");
         drop(slow);
         live.shutdown().await;

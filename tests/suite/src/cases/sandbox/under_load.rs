@@ -29,8 +29,8 @@ const BETWEEN: u32 = 4;
 /// Version `number`: every version has `/kept` and `/stream`, an even one `/even`, an odd one `/odd`.
 fn numbered(form: Flavor, number: u32) -> Arc<[u8]> {
     let word = number.to_string();
-    let pieces = vec![format!("{word} "); 4];
-    let stream = Program::new().step(Does::Stream(200, pieces)).step(Does::Finish);
+    let chunks = vec![format!("{word} "); 4];
+    let stream = Program::new().step(Does::Stream(200, chunks)).step(Does::Finish);
     let things = Controller::new("Things", "/")
         .get("kept", Program::text(&word).header("x-version", &word))
         .get("stream", stream.ends(End::Deferred))

@@ -189,7 +189,7 @@ async fn a_whole_reply_reaches_middleware_whole_and_a_streamed_one_as_a_stream()
     }
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
-        let _ = writer.write("piece").await;
+        let _ = writer.write("chunk").await;
         let _ = writer.finish().await;
     };
     let routes = vec![

@@ -1,5 +1,5 @@
-//! A fuzz target: takes any bytes, and panics where a promise of the check of manifests does not hold. `tests/fuzz` runs
-//! it under a fuzzer, the test below on its seeds.
+//! The target of the check of manifests: takes any bytes, and panics where a promise of the check does not hold. The runtime
+//! has it as a module, since the check is private.
 
 use pointwork_core::is_unprintable;
 use pointwork_core::routing::{MAX_NAME_BYTES, MAX_TOTAL_PATTERN_BYTES, Pattern};

@@ -1,5 +1,5 @@
-//! A fuzz target: takes any bytes, and panics where a promise of the cache does not hold. `tests/fuzz` runs it under a
-//! fuzzer, the test below on its seeds.
+//! The target of the cache of compiled components: takes any bytes, and panics where a promise of the cache does not hold.
+//! The runtime has it as a module, since the entries of the cache are private.
 
 use super::*;
 
