@@ -406,10 +406,10 @@ pub use pointwork_guest_macros::controller;
 /// ```
 ///
 /// A guard that takes `&Context` has the synchronous form, one that takes [`AsyncContext`] the asynchronous one. For both
-/// forms, its function has the parameter `F: Form`, and awaits the functions of [`Form`](form::Form):
+/// forms, its function has the parameter `F: ModuleForm`, and awaits the functions of [`ModuleForm`](form::ModuleForm):
 ///
 /// ```
-/// use pointwork_guest::form::Form;
+/// use pointwork_guest::form::ModuleForm;
 /// use pointwork_guest::{Context, Failure, HttpStatus, events, guard};
 ///
 /// events! { pub UserOf = "users:of-token": String => Option<String>; }
@@ -418,7 +418,7 @@ pub use pointwork_guest_macros::controller;
 ///
 /// #[guard]
 /// impl SignedIn {
-///     async fn check<F: Form>(ctx: &Context<F>) -> Result<String, Failure> {
+///     async fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<String, Failure> {
 ///         let token = ctx.header("x-token").ok_or(HttpStatus::UNAUTHORIZED)?;
 ///         Ok(F::call::<UserOf>(ctx, token).await?.ok_or(HttpStatus::UNAUTHORIZED)?)
 ///     }

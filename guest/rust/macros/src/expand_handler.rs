@@ -256,7 +256,9 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
     };
     let outcome = match read {
         Read::Blocking => quote_spanned!(handler.signature.output=> #outcome_now(value, source.as_deref())),
-        Read::Async | Read::Either => quote_spanned!(handler.signature.output=> #outcome(value, source.as_deref()).await),
+        Read::Async | Read::Either => {
+            quote_spanned!(handler.signature.output=> #outcome(value, source.as_deref()).await)
+        }
     };
     let check = is_context_taken(ty, handler, form, names)
         .map(|taken| quote_spanned!(handler.signature.output=> #private::check_context::<_, { #taken }>(&value);));

@@ -2,7 +2,7 @@ use serde::de::DeserializeOwned;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::form::Form;
+use crate::form::ModuleForm;
 use crate::json::{CONTENT_TYPE, JSON, Json, from_json, is_json};
 use crate::request::Request;
 
@@ -34,7 +34,7 @@ pub trait RequestBody: Sized {
     fn is_empty(&self) -> bool;
 
     #[doc(hidden)]
-    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
+    fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
 }
 
 impl RequestBody for Vec<u8> {
@@ -42,7 +42,7 @@ impl RequestBody for Vec<u8> {
         self.is_empty()
     }
 
-    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+    fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
         F::body(context)
     }
 }
@@ -52,7 +52,7 @@ impl RequestBody for String {
         self.is_empty()
     }
 
-    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+    fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
         F::text(context)
     }
 }
@@ -63,7 +63,7 @@ impl<B: RequestBody> RequestBody for Result<B, Failure> {
         self.as_ref().is_ok_and(B::is_empty)
     }
 
-    async fn read<F: Form>(context: &Context<F>) -> Result<Self, Failure> {
+    async fn read<F: ModuleForm>(context: &Context<F>) -> Result<Self, Failure> {
         Ok(B::read(context).await)
     }
 }

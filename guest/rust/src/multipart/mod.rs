@@ -14,7 +14,7 @@ use http::HeaderMap;
 use multer::Field;
 
 use crate::failure::Failure;
-use crate::form::{Async, Blocking, Form};
+use crate::form::{Async, Blocking, ModuleForm};
 use crate::json::essence;
 use crate::request::Request;
 use crate::stream::BodyReader;
@@ -98,7 +98,7 @@ pub struct Multipart<F = Blocking> {
 /// ```
 pub type AsyncMultipart = Multipart<Async>;
 
-impl<F: Form> Multipart<F> {
+impl<F: ModuleForm> Multipart<F> {
     /// Opens the body.
     pub(crate) fn open(request: &Request) -> Result<Self, Failure> {
         let boundary = boundary(request)?;

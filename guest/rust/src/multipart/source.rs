@@ -10,7 +10,7 @@ use futures_util::stream::{LocalBoxStream, Stream, StreamExt as _, try_unfold};
 use send_wrapper::SendWrapper;
 
 use crate::failure::Failure;
-use crate::form::Form;
+use crate::form::ModuleForm;
 use crate::stream::BodyReader;
 
 /// How much is read at once, and so about how large a chunk of a part is.
@@ -50,7 +50,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new<F: Form>(reader: BodyReader<F>, progress: Rc<Progress>) -> Self {
+    pub(super) fn new<F: ModuleForm>(reader: BodyReader<F>, progress: Rc<Progress>) -> Self {
         let chunks = try_unfold(reader, |reader| async {
             let chunk = F::read(&reader, CHUNK).await?;
             Ok(chunk.map(|chunk| (chunk, reader)))

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::controller::Metadata;
 use crate::extract::FromContext as _;
 use crate::failure::{Failure, IntoFailure};
-use crate::form::{Blocking, Form};
+use crate::form::{Blocking, ModuleForm};
 use crate::guard::{DeclaredGuard, Guard, Guarded};
-use crate::request::Request;
 use crate::reply::{IntoOutcome, Outcome};
+use crate::request::Request;
 use crate::waiting;
 
 /// The return type of a guard.
@@ -32,7 +32,7 @@ impl<T, E: IntoFailure> GuardResult for Result<T, E> {
 }
 
 /// Runs a guard, unless it ran before for the request.
-pub async fn guard<F: Form, G: Guard>(context: &Context<F>) -> Result<(), Failure> {
+pub async fn guard<F: ModuleForm, G: Guard>(context: &Context<F>) -> Result<(), Failure> {
     Guarded::<G>::from_context(context, "").await.map(drop)
 }
 

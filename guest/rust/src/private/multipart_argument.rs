@@ -6,7 +6,7 @@ use super::ArgumentKind;
 use super::handler_argument::{HandlerArgument, is_complete};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::form::Form;
+use crate::form::ModuleForm;
 use crate::multipart::Multipart;
 
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub enum ByMultipart {}
 
 macro_rules! multipart {
     ($ty:ty: $open:expr) => {
-        impl<F: Form> HandlerArgument<F, ByMultipart> for $ty {
+        impl<F: ModuleForm> HandlerArgument<F, ByMultipart> for $ty {
             const KIND: ArgumentKind = ArgumentKind::Body;
             const HAS_FORM: bool = true;
             is_complete!();

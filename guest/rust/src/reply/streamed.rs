@@ -7,7 +7,7 @@ use futures_core::Stream;
 
 use super::{IntoOutcome, Outcome, Reply};
 use crate::failure::Failure;
-use crate::form::{Async, Blocking, Form};
+use crate::form::{Async, Blocking, ModuleForm};
 use crate::request::Request;
 use crate::stream::BodyWriter;
 use crate::waiting::now;
@@ -83,7 +83,7 @@ impl<S: Stream<Item: Piece>> Pieces for OfStream<S> {
 
 impl<P: Pieces> Streamed<P> {
     /// Writes the reply. The error is that of the head, of a piece or of the client that left.
-    async fn write<F: Form>(mut self, request: Option<&Request>) -> Result<(), Failure> {
+    async fn write<F: ModuleForm>(mut self, request: Option<&Request>) -> Result<(), Failure> {
         let Some(request) = request else {
             let message =
                 "a handler whose reply is an iterator or a stream takes the context by reference or not at all";
