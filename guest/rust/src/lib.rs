@@ -171,6 +171,7 @@ mod payload;
 mod reply;
 mod request;
 mod stream;
+mod streamed;
 #[cfg(feature = "headers")]
 mod typed_header;
 #[cfg(feature = "garde")]
@@ -425,12 +426,10 @@ pub use pointwork_guest_macros::controller;
 /// }
 /// ```
 pub use pointwork_guest_macros::guard;
-pub use reply::{
-    Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Piece, Pieces, Redirect, Reply, ReplyParts,
-    Sse, SseEvent, Streamed,
-};
+pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
+pub use streamed::{Piece, Pieces, Sse, SseEvent, Streamed};
 #[cfg(feature = "headers")]
 pub use typed_header::TypedHeader;
 #[cfg(feature = "garde")]

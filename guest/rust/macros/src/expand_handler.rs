@@ -248,11 +248,18 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
         }
     });
     // The SDK writes a streamed reply with the context, unless the handler took it.
+    // Every token has the span of the return type: a wrong header names its place.
+    let span = handler.signature.output;
     let (outcome_now, outcome) = if handler.signature.returns_result {
-        (quote!(#private::result_now), quote!(#private::result))
+        (
+            quote_spanned!(span=> ::pointwork_guest::__private::result_now),
+            quote_spanned!(span=> ::pointwork_guest::__private::result),
+        )
     } else {
-        let trait_ = quote!(::pointwork_guest::IntoOutcome);
-        (quote!(#trait_::outcome_now), quote!(#trait_::outcome))
+        (
+            quote_spanned!(span=> ::pointwork_guest::IntoOutcome::outcome_now),
+            quote_spanned!(span=> ::pointwork_guest::IntoOutcome::outcome),
+        )
     };
     let outcome = match read {
         Read::Blocking => quote_spanned!(handler.signature.output=> #outcome_now(value, source.as_deref())),

@@ -2,22 +2,16 @@
 
 mod outcome;
 mod parts;
-mod sse;
-mod streamed;
 mod values;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use futures_core::Stream;
 use http::StatusCode;
 use serde::Serialize;
 
 pub use outcome::{Deferred, IntoOutcome, Outcome};
 pub use parts::ReplyParts;
-pub use sse::{Sse, SseEvent};
-use streamed::{OfIterator, OfStream};
-pub use streamed::{Piece, Pieces, Streamed};
 pub use values::{Created, Html, NoContent, Redirect};
 
 use crate::bindings::types;
@@ -82,43 +76,6 @@ impl Reply {
         }
         self.raw.headers.push(types::Header { name, value });
         self
-    }
-
-    /// Makes the pieces of an iterator the body. They are written one after the other, after the handler returned; see
-    /// [`Streamed`].
-    ///
-    /// ```
-    /// use pointwork_guest::testing::TestRequest;
-    /// use pointwork_guest::{Context, HttpStatus, Pieces, Reply, Streamed, controller};
-    ///
-    /// struct Report;
-    ///
-    /// #[controller("report")]
-    /// impl Report {
-    ///     #[get]
-    ///     fn rows(ctx: &Context) -> Streamed<impl Pieces> {
-    ///         let rows = (1..=3).map(|row| format!("{row},{}\n", ctx.path()));
-    ///         Reply::new(HttpStatus::OK).header("content-type", "text/csv").iter(rows)
-    ///     }
-    /// }
-    ///
-    /// let answer = TestRequest::get("/report").run::<Report>();
-    /// assert_eq!(answer.text(), "1,/report\n2,/report\n3,/report\n");
-    /// ```
-    pub fn iter<I: IntoIterator<Item: Piece>>(self, pieces: I) -> Streamed<impl Pieces> {
-        Streamed {
-            head: self,
-            pieces: OfIterator(pieces.into_iter()),
-        }
-    }
-
-    /// Makes the pieces of a stream the body, in an asynchronous module. They are written one after the other, after the
-    /// handler returned; see [`Streamed`].
-    pub fn stream<S: Stream<Item: Piece>>(self, pieces: S) -> Streamed<impl Pieces> {
-        Streamed {
-            head: self,
-            pieces: OfStream(Box::pin(pieces)),
-        }
     }
 
     /// The reply for the host, or the error of a wrong header.

@@ -1,18 +1,22 @@
 //! Replies that are written in pieces after the handler returned.
 
+mod sse;
+
 use std::future::{poll_fn, ready};
 use std::pin::Pin;
 
 use futures_core::Stream;
 
-use super::{IntoOutcome, Outcome, Reply};
+pub use sse::{Sse, SseEvent};
+
 use crate::failure::Failure;
 use crate::form::{Async, Blocking, ModuleForm};
+use crate::reply::{IntoOutcome, Outcome, Reply};
 use crate::request::Request;
 use crate::stream::BodyWriter;
 use crate::waiting::now;
 
-/// A reply whose body is an iterator or a stream; from [`Reply::iter`], [`Reply::stream`] and [`Sse`](super::Sse).
+/// A reply whose body is an iterator or a stream; from [`Reply::iter`], [`Reply::stream`] and [`Sse`].
 ///
 /// The SDK writes the pieces after the handler returned, as fast as the client reads them. The handler takes the context by
 /// reference or not at all. A piece that is an error breaks the reply off, so that the client detects that the body is
@@ -20,8 +24,8 @@ use crate::waiting::now;
 #[derive(Debug)]
 #[must_use = "a reply does nothing until the handler returns it"]
 pub struct Streamed<P> {
-    pub(super) head: Reply,
-    pub(super) pieces: P,
+    head: Reply,
+    pieces: P,
 }
 
 /// The pieces of a [`Streamed`] reply, for the return type of a handler: `Streamed<impl Pieces>`.
@@ -30,7 +34,7 @@ pub trait Pieces {
     fn next(&mut self) -> impl Future<Output = Option<Result<Vec<u8>, Failure>>>;
 }
 
-/// One piece: text, bytes, an [`SseEvent`](super::SseEvent), or a `Result` of them.
+/// One piece: text, bytes, an [`SseEvent`], or a `Result` of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no piece of a body",
     label = "expected text, bytes, an `SseEvent`, or a `Result` of them"
@@ -59,7 +63,7 @@ impl<T: Piece, E: Into<Failure>> Piece for Result<T, E> {
 }
 
 #[derive(Debug)]
-pub(super) struct OfIterator<I>(pub(super) I);
+struct OfIterator<I>(I);
 
 impl<I: Iterator<Item: Piece>> Pieces for OfIterator<I> {
     fn next(&mut self) -> impl Future<Output = Option<Result<Vec<u8>, Failure>>> {
@@ -68,7 +72,7 @@ impl<I: Iterator<Item: Piece>> Pieces for OfIterator<I> {
 }
 
 #[derive(Debug)]
-pub(super) struct OfStream<S>(pub(super) Pin<Box<S>>);
+struct OfStream<S>(Pin<Box<S>>);
 
 impl<S: Stream<Item: Piece>> Pieces for OfStream<S> {
     fn next(&mut self) -> impl Future<Output = Option<Result<Vec<u8>, Failure>>> {
@@ -122,5 +126,44 @@ impl<P: Pieces> IntoOutcome for Streamed<P> {
 
     async fn outcome(self, request: Option<&Request>) -> Outcome {
         outcome(self.write::<Async>(request).await)
+    }
+}
+
+impl Reply {
+    /// Makes the pieces of an iterator the body. They are written one after the other, after the handler returned; see
+    /// [`Streamed`].
+    ///
+    /// ```
+    /// use pointwork_guest::testing::TestRequest;
+    /// use pointwork_guest::{Context, HttpStatus, Pieces, Reply, Streamed, controller};
+    ///
+    /// struct Report;
+    ///
+    /// #[controller("report")]
+    /// impl Report {
+    ///     #[get]
+    ///     fn rows(ctx: &Context) -> Streamed<impl Pieces> {
+    ///         let rows = (1..=3).map(|row| format!("{row},{}\n", ctx.path()));
+    ///         Reply::new(HttpStatus::OK).header("content-type", "text/csv").iter(rows)
+    ///     }
+    /// }
+    ///
+    /// let answer = TestRequest::get("/report").run::<Report>();
+    /// assert_eq!(answer.text(), "1,/report\n2,/report\n3,/report\n");
+    /// ```
+    pub fn iter<I: IntoIterator<Item: Piece>>(self, pieces: I) -> Streamed<impl Pieces> {
+        Streamed {
+            head: self,
+            pieces: OfIterator(pieces.into_iter()),
+        }
+    }
+
+    /// Makes the pieces of a stream the body, in an asynchronous module. They are written one after the other, after the
+    /// handler returned; see [`Streamed`].
+    pub fn stream<S: Stream<Item: Piece>>(self, pieces: S) -> Streamed<impl Pieces> {
+        Streamed {
+            head: self,
+            pieces: OfStream(Box::pin(pieces)),
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures_core::Stream;
 use serde::Serialize;
 
-use super::Reply;
-use super::streamed::{Piece, Pieces, Streamed};
+use super::{Piece, Pieces, Streamed};
 use crate::failure::Failure;
+use crate::reply::Reply;
 
 /// Server-sent events as a reply: `text/event-stream`, which browsers read with `EventSource`.
 ///
