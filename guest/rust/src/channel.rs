@@ -5,7 +5,7 @@ use std::future::Future;
 use crate::controller::Metadata;
 use crate::delivery::{AsyncDelivery, Delivery};
 use crate::failure::Failure;
-use crate::form::{Form, Synchronous};
+use crate::form::{ModuleForm, Synchronous};
 use pointwork_events::Payload;
 
 /// A named group of listeners (spec C1).
@@ -35,7 +35,7 @@ pub trait Channel {
     const BLOCKING: Option<&'static str>;
 
     /// [`Async`](crate::form::Async) if one of its listeners is an `async fn`, or takes a context of that form.
-    type Form: Form;
+    type Form: ModuleForm;
 
     /// Runs one listener, in the synchronous form of a module.
     #[doc(hidden)]

@@ -3,7 +3,6 @@ use std::ops::Deref;
 
 use pointwork_events::{Event, IoEvent};
 
-use crate::bindings::types;
 use crate::failure::Failure;
 use crate::form::{Async, Blocking};
 use crate::guards_run::GuardsRun;
@@ -120,9 +119,10 @@ impl<F> Context<F> {
     ///
     /// `already-replied` if the request has a reply already, which stays unchanged (spec H7); `invalid-reply` if the
     /// reply is not valid HTTP.
+    #[track_caller]
     pub fn send(&self, reply: impl IntoOutcome) -> Result<(), Failure> {
         let sent = match reply.into_outcome() {
-            Outcome::Reply(reply) => self.raw.send(&reply.into()),
+            Outcome::Reply(reply) => self.raw.send(&reply.into_raw()?),
             Outcome::Thrown(failure) => self.raw.throw(&failure.into()),
             Outcome::Deferred => Ok(()),
         };
@@ -154,7 +154,7 @@ impl<F> Context<F> {
     ///
     /// `already-replied` if the request has a reply already; `invalid-reply` if the head is not valid HTTP.
     pub fn open_reply(&self, head: Reply) -> Result<BodyWriter<F>, Failure> {
-        let head = types::Reply::from(head);
+        let head = head.into_raw()?;
         self.raw
             .open_reply(head.status, &head.headers)
             .map(BodyWriter::new)

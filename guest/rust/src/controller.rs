@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::context::{AsyncContext, Context};
-use crate::form::{Form, Synchronous};
+use crate::form::{ModuleForm, Synchronous};
 use crate::guard::DeclaredGuard;
 use crate::reply::Outcome;
 
@@ -45,7 +45,7 @@ pub trait Controller {
     const GUARDS: &'static [Option<&'static DeclaredGuard>];
 
     /// [`Async`](crate::form::Async) if one of its handlers is an `async fn`, or takes a context of that form.
-    type Form: Form;
+    type Form: ModuleForm;
 
     /// Runs one handler, in the synchronous form of a module. Returns the context too, unless the handler took it.
     #[doc(hidden)]

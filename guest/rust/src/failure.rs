@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::bindings::types;
+use crate::header;
 
 /// The field of an error's body that no detail may have.
 const MESSAGE: &str = "message";
@@ -91,6 +92,23 @@ impl Failure {
         }
     }
 
+    /// A fault of the module itself. The message is logged, and the client does not get it.
+    #[cfg(feature = "cookies")]
+    pub(crate) fn internal(of: &'static str, message: String) -> Self {
+        Self {
+            called: Some(of),
+            ..Self::new(500_u16, message)
+        }
+    }
+
+    /// A reply that is not valid HTTP, which is a fault of the module.
+    pub(crate) fn invalid_reply(message: String) -> Self {
+        Self {
+            called: Some("reply"),
+            ..Self::with_code("invalid-reply", 500_u16, message)
+        }
+    }
+
     /// Makes the error of a call.
     pub(crate) fn from_call(called: &'static str) -> impl FnOnce(types::Failure) -> Self {
         move |failure| Self {
@@ -100,9 +118,14 @@ impl Failure {
     }
 
     /// Adds a header to the reply; earlier headers of the same name stay. The rules are those of
-    /// [`Reply::header`](crate::Reply::header).
+    /// [`Reply::header`](crate::Reply::header); a wrong header makes this error one with the code `invalid-reply`.
+    #[track_caller]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.headers.push((name.into(), value.into()));
+        let (name, value) = (name.into(), value.into());
+        if let Err(invalid) = header::check(&name, &value) {
+            return invalid;
+        }
+        self.headers.push((name, value));
         self
     }
 

@@ -1,6 +1,6 @@
 //! The two forms of a module, as type parameters.
 
-pub use crate::waiting::{Form, Synchronous};
+pub use crate::waiting::{ModuleForm, Synchronous};
 
 /// The synchronous form: an instance handles one request or event at a time, and a call suspends it.
 #[derive(Debug)]

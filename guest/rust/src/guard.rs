@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::context::{AsyncContext, Context};
 use crate::extract::FromContext;
 use crate::failure::Failure;
-use crate::form::Form;
+use crate::form::ModuleForm;
 use crate::guards_run::GuardRun;
 use crate::reply::Outcome;
 
@@ -150,7 +150,7 @@ impl<G: Guard<Value: fmt::Debug>> fmt::Debug for Guarded<G> {
     }
 }
 
-impl<F: Form, G: Guard> FromContext<F> for Guarded<G> {
+impl<F: ModuleForm, G: Guard> FromContext<F> for Guarded<G> {
     const GUARD: Option<&'static DeclaredGuard> = Some(&G::DECLARED);
 
     async fn from_context(context: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {

@@ -1,9 +1,17 @@
-//! JSON: the type for request and reply bodies.
+//! JSON: the type for request and reply bodies, and how forms are read.
+
+use pointwork_events::json::at_field;
+use serde::de::DeserializeOwned;
+
+pub(crate) const CONTENT_TYPE: &str = "content-type";
+
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// JSON: the request body as an argument, the reply as a return value.
 ///
 /// A body that does not fit the type is refused with 400 and a message with the field, the expected type, line and
 /// column. A `content-type` other than JSON is refused with 415; a body without one is read as JSON.
+/// `Option<Json<T>>` is `None` if the request has no body.
 ///
 /// ```
 /// use pointwork_guest::{HttpStatus, Json, controller};
@@ -44,3 +52,8 @@ macro_rules! deref {
 pub(crate) use deref;
 
 deref! { Json }
+
+/// Reads names and values, as in a query and a form. The error contains the field and the expected type.
+pub(crate) fn from_form<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text)).map_err(at_field)
+}

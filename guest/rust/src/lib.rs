@@ -57,13 +57,15 @@
 //!
 //! - [`Context`] or `&Context` ([`AsyncContext`] in an asynchronous module): the request, its reply, and
 //!   everything else that a controller can do;
-//! - [`Path<T>`](Path), the path parameter with the argument's name, and [`Query<T>`](Query);
-//! - one of [`Json<T>`](Json), `String` and `Vec<u8>`, the body;
+//! - [`Path<T>`](Path), the path parameter with the argument's name, [`Params<T>`](Params), all path parameters, [`Query<T>`](Query)
+//!   and [`HeaderMap`], all headers;
+//! - one of [`Json<T>`](Json), [`Form<T>`](Form), `String` and `Vec<u8>`, the body;
 //! - [`Guarded<G>`](Guarded), the value of a [guard](macro@guard);
-//! - types that implement [`FromRequest`], [`FromBody`] or [`FromContext`].
+//! - types that implement [`FromRequest`], [`FromBody`] or [`FromContext`];
+//! - `Option` of them, `None` if the request does not have the value, and `Result<…, Failure>`.
 //!
 //! If an argument cannot be read, the handler does not run, and the reply is 400 with the position and what was
-//! expected. [`IntoOutcome`] and [`IntoReply`] list the return types.
+//! expected. A handler that takes a `Result` runs and gets the failure. [`IntoOutcome`] and [`IntoReply`] list the return types.
 //!
 //! A [guard](macro@guard) runs before handlers, an [after-hook](macro@after) after them. A handler that returns nothing replies
 //! through its context; without one it does not compile.
@@ -128,6 +130,12 @@
 //!
 //! # Features
 //!
+//! None is on by default. Handlers pay for what they use.
+//!
+//! - `cookies`: `Cookies`, plain and signed, and the crate `cookie`.
+//! - `garde`: `Valid`, which validates other arguments by the crate `garde`.
+//! - `headers`: `TypedHeader`, for the headers of the crate `headers`.
+//! - `multipart`: `Multipart`, bodies with files.
 //! - `testing`: the module `testing`, for unit tests of controllers and channels without a host.
 
 #[doc(hidden)]
@@ -144,34 +152,55 @@ pub mod testing;
 mod abi;
 mod backend;
 mod channel;
+mod conditional;
 mod context;
 mod controller;
+#[cfg(feature = "cookies")]
+mod cookies;
 mod delivery;
 mod extract;
 mod failure;
 mod guard;
 mod guards_run;
+mod header;
 mod json;
 mod method;
 mod module;
+#[cfg(feature = "multipart")]
+mod multipart;
 mod payload;
 mod reply;
 mod request;
 mod stream;
+mod streamed;
+#[cfg(feature = "headers")]
+mod typed_header;
+#[cfg(feature = "garde")]
+mod valid;
 mod variables;
 mod waiting;
 
 pub use channel::{BlockingChannel, Channel, Listener};
+pub use conditional::{Conditions, ETag, LastModified, Unmodified, Validators};
 pub use context::{AsyncContext, Context};
 pub use controller::{BlockingController, Controller, Metadata, Route};
+#[cfg(feature = "cookies")]
+pub use cookie;
+#[cfg(feature = "cookies")]
+pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{FromBody, FromContext, FromRequest, Path, Query, RequestBody};
+pub use extract::{Form, FromBody, FromContext, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody};
 pub use failure::{Failure, IntoFailure};
 pub use guard::{AfterHook, Guard, Guarded};
+#[cfg(feature = "headers")]
+pub use headers;
 /// An HTTP status, such as `HttpStatus::NOT_FOUND`: `StatusCode` of the crate `http`.
 pub use http::StatusCode as HttpStatus;
+pub use http::{HeaderMap, HeaderName, HeaderValue};
 pub use json::Json;
 pub use method::RequestMethod;
+#[cfg(feature = "multipart")]
+pub use multipart::{AsyncMultipart, Multipart, Part};
 pub use pointwork_events::{Event, EventData, IoEvent, Payload, PayloadError, events};
 pub use pointwork_guest_macros::Variables;
 /// Makes an impl block an after-hook, which sees what became of a request and may change it (spec U2).
@@ -380,10 +409,10 @@ pub use pointwork_guest_macros::controller;
 /// ```
 ///
 /// A guard that takes `&Context` has the synchronous form, one that takes [`AsyncContext`] the asynchronous one. For both
-/// forms, its function has the parameter `F: Form`, and awaits the functions of [`Form`](form::Form):
+/// forms, its function has the parameter `F: ModuleForm`, and awaits the functions of [`ModuleForm`](form::ModuleForm):
 ///
 /// ```
-/// use pointwork_guest::form::Form;
+/// use pointwork_guest::form::ModuleForm;
 /// use pointwork_guest::{Context, Failure, HttpStatus, events, guard};
 ///
 /// events! { pub UserOf = "users:of-token": String => Option<String>; }
@@ -392,14 +421,19 @@ pub use pointwork_guest_macros::controller;
 ///
 /// #[guard]
 /// impl SignedIn {
-///     async fn check<F: Form>(ctx: &Context<F>) -> Result<String, Failure> {
+///     async fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<String, Failure> {
 ///         let token = ctx.header("x-token").ok_or(HttpStatus::UNAUTHORIZED)?;
 ///         Ok(F::call::<UserOf>(ctx, token).await?.ok_or(HttpStatus::UNAUTHORIZED)?)
 ///     }
 /// }
 /// ```
 pub use pointwork_guest_macros::guard;
-pub use reply::{Deferred, IntoOutcome, IntoReply, Outcome, Reply};
+pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
+pub use streamed::{Piece, Pieces, Sse, SseEvent, Streamed};
+#[cfg(feature = "headers")]
+pub use typed_header::TypedHeader;
+#[cfg(feature = "garde")]
+pub use valid::Valid;
 pub use variables::{Variable, Variables};

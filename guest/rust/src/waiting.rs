@@ -17,16 +17,16 @@ use crate::stream::{BodyReader, BodyWriter};
 /// the synchronous form they are done when they return.
 ///
 /// ```
-/// use pointwork_guest::form::Form;
+/// use pointwork_guest::form::ModuleForm;
 /// use pointwork_guest::{Context, Failure, events};
 ///
 /// events! { pub Stock = "db:stock": u64 => u32; }
 ///
-/// async fn in_stock<F: Form>(ctx: &Context<F>, product: u64) -> Result<bool, Failure> {
+/// async fn in_stock<F: ModuleForm>(ctx: &Context<F>, product: u64) -> Result<bool, Failure> {
 ///     Ok(F::call::<Stock>(ctx, product).await? > 0)
 /// }
 /// ```
-pub trait Form: Sealed + Sized + 'static {
+pub trait ModuleForm: Sealed + Sized + 'static {
     /// `call` of the context.
     fn call<E: IoEvent>(
         context: &Context<Self>,
@@ -52,7 +52,7 @@ pub trait Form: Sealed + Sized + 'static {
     fn run<G: Guard>(context: &Context<Self>) -> impl Future<Output = Result<G::Value, Failure>>;
 }
 
-impl Form for Blocking {
+impl ModuleForm for Blocking {
     fn call<E: IoEvent>(context: &Context, payload: E::Payload) -> impl Future<Output = Result<E::Output, Failure>> {
         ready(context.call::<E>(payload))
     }
@@ -82,7 +82,7 @@ impl Form for Blocking {
     }
 }
 
-impl Form for Async {
+impl ModuleForm for Async {
     fn call<E: IoEvent>(
         context: &Context<Self>,
         payload: E::Payload,
@@ -122,7 +122,7 @@ impl Form for Async {
     note = "write `module! {{ async; … }}` to make the module asynchronous, or make its functions plain `fn` that take \
             `Context` and `Delivery`"
 )]
-pub trait Synchronous: Form {}
+pub trait Synchronous: ModuleForm {}
 
 impl Synchronous for Blocking {}
 
@@ -132,7 +132,9 @@ pub(crate) fn now<T>(future: impl Future<Output = Result<T, Failure>>) -> Result
     match std::pin::pin!(future).poll(&mut context) {
         std::task::Poll::Ready(result) => result,
         std::task::Poll::Pending => {
-            crate::log::error!("code of the synchronous form waits for a future that is not of a function of `Form`");
+            crate::log::error!(
+                "code of the synchronous form waits for a future that is not of a functions of `ModuleForm`"
+            );
             Err(Failure::new(500_u16, "the server could not answer the request"))
         }
     }

@@ -1,6 +1,6 @@
 //! Guards and after-hooks, without a host.
 
-use pointwork_guest::form::{Async, Blocking, Form};
+use pointwork_guest::form::{Async, Blocking, ModuleForm};
 use pointwork_guest::testing::TestRequest;
 use pointwork_guest::{
     AsyncContext, Context, Controller, Failure, FromContext, Guarded, HttpStatus, Json, Outcome, Path, Reply, after,
@@ -21,7 +21,7 @@ struct SignedIn;
 
 #[guard]
 impl SignedIn {
-    async fn check<F: Form>(ctx: &Context<F>) -> Result<User, Failure> {
+    async fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<User, Failure> {
         let token = token(ctx).ok_or(HttpStatus::UNAUTHORIZED)?;
         let user = F::call::<Verify>(ctx, token).await?;
         user.map(User)
@@ -69,7 +69,7 @@ struct Renamed;
 
 #[after]
 impl Renamed {
-    async fn after<F: Form>(_ctx: &Context<F>, user: Guarded<SignedIn>, outcome: Outcome) -> Outcome {
+    async fn after<F: ModuleForm>(_ctx: &Context<F>, user: Guarded<SignedIn>, outcome: Outcome) -> Outcome {
         outcome.header("x-user", user.0.clone())
     }
 }
@@ -204,7 +204,7 @@ fn guards_and_their_events_are_declared() {
 /// Has both forms, and tells which one made it.
 struct Either(&'static str);
 
-impl<F: Form> FromContext<F> for Either {
+impl<F: ModuleForm> FromContext<F> for Either {
     async fn from_context(ctx: &Context<F>, argument: &'static str) -> Result<Self, Failure> {
         F::call::<Verify>(ctx, argument.to_owned()).await?;
         Ok(Self(argument))

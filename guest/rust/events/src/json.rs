@@ -32,7 +32,12 @@ pub fn at_field<E: Display>(error: serde_path_to_error::Error<E>) -> String {
 
 /// Whether a content type is JSON: `application/json` or `<anything>+json`, with or without parameters.
 pub fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence(content_type);
     essence.eq_ignore_ascii_case(JSON)
         || essence.len() > 5 && essence.as_bytes()[essence.len() - 5..].eq_ignore_ascii_case(b"+json")
+}
+
+/// A content type without its parameters.
+pub fn essence(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
 }

@@ -42,7 +42,7 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
         .flat_map(|(index, handler)| routes(number(index), handler, &needed(ty, handler, &form, &names)));
     let unknown = quote!(::pointwork_guest::__private::unknown_handler());
     let served = |read| {
-        let bodies = handlers.iter().map(|handler| body(handler, read, &form, &names));
+        let bodies = handlers.iter().map(|handler| body(ty, handler, read, &form, &names));
         dispatch(&quote!(handler), bodies, &unknown)
     };
     let (handle, handle_async) = if is_async {
@@ -191,7 +191,9 @@ fn routes(index: u32, handler: &Handler, needed: &[TokenStream]) -> Vec<TokenStr
     let name = handler.signature.name();
     let metadata = handler.signature.metadata.with(needed);
     let routes = handler.mappings.iter().map(|mapping| {
-        let Mapping { method, paths, body } = mapping;
+        let Mapping {
+            method, paths, body, ..
+        } = mapping;
         let literals = paths.iter().filter_map(|path| path.literal.as_ref());
         let patterns = paths.iter().map(|path| {
             let (full, canonical) = (path.pattern.as_str(), path.pattern.canonical());
@@ -223,7 +225,7 @@ enum Read {
     Either,
 }
 
-fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> TokenStream {
+fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> TokenStream {
     let private = quote!(::pointwork_guest::__private);
     let guards = handler.guards.iter().map(|guard| {
         let run = match read {
@@ -245,11 +247,28 @@ fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> Tok
             Read::Either => ready_async(ty, name, form, names, &quote!(&context)),
         }
     });
-    let outcome = if handler.signature.returns_result {
-        quote_spanned!(handler.signature.output=> #private::outcome_of(value))
+    // The SDK writes a streamed reply with the context, unless the handler took it.
+    // Every token has the span of the return type: a wrong header names its place.
+    let span = handler.signature.output;
+    let (outcome_now, outcome) = if handler.signature.returns_result {
+        (
+            quote_spanned!(span=> ::pointwork_guest::__private::result_now),
+            quote_spanned!(span=> ::pointwork_guest::__private::result),
+        )
     } else {
-        quote_spanned!(handler.signature.output=> ::pointwork_guest::IntoOutcome::into_outcome(value))
+        (
+            quote_spanned!(span=> ::pointwork_guest::IntoOutcome::outcome_now),
+            quote_spanned!(span=> ::pointwork_guest::IntoOutcome::outcome),
+        )
     };
+    let outcome = match read {
+        Read::Blocking => quote_spanned!(handler.signature.output=> #outcome_now(value, source.as_deref())),
+        Read::Async | Read::Either => {
+            quote_spanned!(handler.signature.output=> #outcome(value, source.as_deref()).await)
+        }
+    };
+    let check = is_context_taken(ty, handler, form, names)
+        .map(|taken| quote_spanned!(handler.signature.output=> #private::check_context::<_, { #taken }>(&value);));
     let hooks = handler.hooks.iter().map(|hook| {
         let run = match read {
             Read::Blocking => quote_spanned! {hook.span()=>
@@ -269,6 +288,7 @@ fn body(handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> Tok
         let (outcome, source) = 'handled: {
             #(#guards)*
             #call
+            #check
             (#outcome, source)
         };
         #[allow(unused_variables, reason = "it is for hooks")]
@@ -326,6 +346,7 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
             });
         }
     }
+    checks.extend(check_bodies(ty, handler, form, names));
     let takes_none = mappings.iter().any(|mapping| mapping.body == "none");
     for argument in &signature.arguments {
         let parameter = &argument.name;
@@ -354,6 +375,43 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
                 const _: () = ::core::assert!(!#is_parameter, #message);
             });
         }
+    }
+    checks
+}
+
+/// Constants that fail to compile if a handler takes the body where a path parameter is meant, or of a request that has none.
+fn check_bodies(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> TokenStream {
+    let Handler {
+        signature, mappings, ..
+    } = handler;
+    let (name, mut checks) = (signature.name(), TokenStream::new());
+    for argument in &signature.arguments {
+        let parameter = &argument.name;
+        let is_body = is_kind(ty, argument, form, names, "Body");
+        let mut paths = mappings
+            .iter()
+            .flat_map(|mapping| &mapping.paths)
+            .map(|path| &path.pattern);
+        let same = paths.find(|path| path.param_names().iter().any(|name| **name == **parameter));
+        let (is_wrong, message) = if let Some(path) = same {
+            let message = format!(
+                "handler `{name}` takes the body as `{parameter}`, and its path `{path}` has a parameter of that name; take \
+                 `Path<…>`, or give the argument another name"
+            );
+            (quote!(true), message)
+        } else {
+            let undeclared = mappings.iter().filter(|mapping| !mapping.declares_body);
+            let is_read =
+                undeclared.map(|Mapping { method, .. }| quote!(::pointwork_guest::__private::is_read(#method)));
+            let message = format!(
+                "handler `{name}` takes the body as `{parameter}`, and requests with GET or HEAD have none; take `Path<…>` or \
+                 `Query<…>`, or declare `body = \"whole\"`"
+            );
+            (quote!(false #(|| #is_read)*), message)
+        };
+        checks.extend(quote_spanned! {argument.ty.span()=>
+            const _: () = ::core::assert!(!(#is_body && (#is_wrong)), #message);
+        });
     }
     checks
 }

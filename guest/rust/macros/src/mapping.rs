@@ -28,6 +28,8 @@ pub(crate) struct Mapping {
     pub(crate) method: TokenStream,
     pub(crate) paths: Vec<MappedPath>,
     pub(crate) body: &'static str,
+    /// Whether the attribute says so.
+    pub(crate) declares_body: bool,
 }
 
 /// One path of a handler.
@@ -73,23 +75,28 @@ pub(crate) fn read(attribute: &Attribute, name: &str, prefix: &str, errors: &mut
         })
     });
     let paths = joined.chain(itself).collect();
-    Some(Mapping { method, paths, body })
+    Some(Mapping {
+        method,
+        paths,
+        body: body.unwrap_or(WHOLE),
+        declares_body: body.is_some(),
+    })
 }
 
-fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, &'static str)> {
+fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, Option<&'static str>)> {
     let expected = format!(
         "expected no path `#[{name}]`, one path `#[{name}(\":id\")]`, or a list of paths `#[{name}([\"a\", \"b\"])]`, each \
          with or without `body = \"stream\"` at the end"
     );
     match &attribute.meta {
-        Meta::Path(_) => Ok((Vec::new(), WHOLE)),
+        Meta::Path(_) => Ok((Vec::new(), None)),
         Meta::List(list) => list.parse_args_with(|input: ParseStream<'_>| {
             let mut found = Vec::new();
             if !input.is_empty() && !input.peek(Ident) {
                 found = paths(input, &expected)?;
                 let _: Option<Token![,]> = input.parse()?;
             }
-            let mut mode = WHOLE;
+            let mut mode = None;
             if input.peek(Ident) {
                 let key: Ident = input.parse()?;
                 if key == "guard" || key == "after" {
@@ -99,7 +106,7 @@ fn shorthand(attribute: &Attribute, name: &str) -> syn::Result<(Vec<LitStr>, &'s
                     return Err(error(key.span(), &format!("unknown key `{key}`"), &expected));
                 }
                 input.parse::<Token![=]>()?;
-                mode = body(input)?;
+                mode = Some(body(input)?);
             }
             end(input, format_args!("found more than one argument, {expected}"))?;
             Ok((found, mode))
@@ -146,7 +153,7 @@ fn paths(input: ParseStream<'_>, expected: &str) -> syn::Result<Vec<LitStr>> {
     Ok(paths.into_iter().collect())
 }
 
-fn request_mapping(attribute: &Attribute) -> syn::Result<(TokenStream, Vec<LitStr>, &'static str)> {
+fn request_mapping(attribute: &Attribute) -> syn::Result<(TokenStream, Vec<LitStr>, Option<&'static str>)> {
     let no_method = || error(attribute.path().span(), "found no `method`", EXPECTED_MAPPING);
     let Meta::List(list) = &attribute.meta else {
         return Err(no_method());
@@ -181,7 +188,7 @@ fn request_mapping(attribute: &Attribute) -> syn::Result<(TokenStream, Vec<LitSt
     Ok((
         found_method.ok_or_else(no_method)?,
         found_paths.unwrap_or_default(),
-        found_body.unwrap_or(WHOLE),
+        found_body,
     ))
 }
 

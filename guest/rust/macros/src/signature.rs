@@ -23,7 +23,7 @@ pub(crate) struct Terms {
     pub(crate) function_example: &'static str,
     /// Where to keep state instead.
     pub(crate) state: &'static str,
-    /// Whether the function may have the type parameter `F: Form`.
+    /// Whether the function may have the type parameter `F: ModuleForm`.
     pub(crate) may_have_form: bool,
 }
 
@@ -97,11 +97,11 @@ impl Signature {
     }
 }
 
-/// The first parameter, if it is `F: Form` of a function that may be for both forms.
+/// The first parameter, if it is `F: ModuleForm` of a function that may be for both forms.
 fn form_parameter(function: &ImplItemFn, terms: &Terms) -> Option<Ident> {
     match function.sig.generics.params.first()? {
         GenericParam::Type(parameter) if terms.may_have_form => {
-            let is_form = find(parameter.bounds.to_token_stream(), "Form").is_some();
+            let is_form = find(parameter.bounds.to_token_stream(), "ModuleForm").is_some();
             is_form.then(|| parameter.ident.clone())
         }
         _ => None,

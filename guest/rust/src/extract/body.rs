@@ -3,17 +3,19 @@ use serde::de::DeserializeOwned;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::form::Form;
-use crate::json::Json;
+use crate::form::ModuleForm;
+use crate::json::{CONTENT_TYPE, Json};
 use crate::request::Request;
 
-/// A type that handlers can take as an argument, read from the request body: [`Json`], `String` and `Vec<u8>`. A
-/// handler takes at most one.
+/// A type that handlers can take as an argument, read from the request body: [`Json`], [`Form`](super::Form), `String`,
+/// `Vec<u8>`, and `Option` and `Result<…, Failure>` of them. A handler takes at most one.
+///
+/// `Option` is `None` if the request has no body: it is empty and has no `content-type`.
 ///
 /// The SDK waits for the body; an implementation converts it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be read from a request body",
-    note = "take `Json<…>`, `String` or `Vec<u8>`, or implement `FromBody`"
+    note = "take `Json<…>`, `Form<…>`, `String` or `Vec<u8>`, or implement `FromBody`"
 )]
 pub trait FromBody: Sized {
     /// How the SDK reads the body: `Vec<u8>`, or `String` if it must be UTF-8.
@@ -30,18 +32,61 @@ pub trait FromBody: Sized {
 /// `Vec<u8>` or `String`.
 pub trait RequestBody: Sized {
     #[doc(hidden)]
-    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
+    fn is_empty(&self) -> bool;
+
+    #[doc(hidden)]
+    fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
 }
 
 impl RequestBody for Vec<u8> {
-    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
         F::body(context)
     }
 }
 
 impl RequestBody for String {
-    fn read<F: Form>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
         F::text(context)
+    }
+}
+
+/// A body that may fail to be read, for a handler that gets the failure.
+impl<B: RequestBody> RequestBody for Result<B, Failure> {
+    fn is_empty(&self) -> bool {
+        self.as_ref().is_ok_and(B::is_empty)
+    }
+
+    async fn read<F: ModuleForm>(context: &Context<F>) -> Result<Self, Failure> {
+        Ok(B::read(context).await)
+    }
+}
+
+/// `None` if the request has no body.
+impl<T: FromBody> FromBody for Option<T> {
+    type Body = T::Body;
+
+    fn from_body(body: T::Body, request: &Request, argument: &'static str) -> Result<Self, Failure> {
+        if body.is_empty() && request.header(CONTENT_TYPE).is_none() {
+            return Ok(None);
+        }
+        T::from_body(body, request, argument).map(Some)
+    }
+}
+
+/// The handler runs and gets the failure.
+impl<T: FromBody> FromBody for Result<T, Failure> {
+    type Body = Result<T::Body, Failure>;
+
+    fn from_body(body: Self::Body, request: &Request, argument: &'static str) -> Result<Self, Failure> {
+        Ok(body.and_then(|body| T::from_body(body, request, argument)))
     }
 }
 
@@ -65,14 +110,24 @@ impl<T: DeserializeOwned> FromBody for Json<T> {
     type Body = Vec<u8>;
 
     fn from_body(body: Vec<u8>, request: &Request, _argument: &'static str) -> Result<Self, Failure> {
-        if let Some(content_type) = request.header("content-type")
-            && !is_json(&content_type)
-        {
-            let message = format!("body: expected `content-type: {JSON}`, got `{content_type}`");
-            return Err(Failure::new(415_u16, message));
-        }
+        check_type(request, is_json, JSON)?;
         from_json(&body)
             .map(Self)
             .map_err(|error| Failure::new(400_u16, format!("body: {error}")))
+    }
+}
+
+/// Refuses a body of another content type. A body without one is read.
+pub(super) fn check_type(
+    request: &Request,
+    is_right: impl FnOnce(&str) -> bool,
+    expected: &str,
+) -> Result<(), Failure> {
+    match request.header(CONTENT_TYPE) {
+        Some(found) if !is_right(&found) => {
+            let message = format!("body: expected `content-type: {expected}`, got `{found}`");
+            Err(Failure::new(415_u16, message))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,23 +1,23 @@
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::form::Form;
+use crate::form::ModuleForm;
 use crate::guard::DeclaredGuard;
 
 /// A type that handlers can take as an argument, made with the context of the request, so that it may call events:
 /// [`Guarded`](crate::Guarded), and types of yours.
 ///
-/// An implementation for every form awaits the functions of [`Form`]. One that is for `Blocking` or `Async` alone is an
+/// An implementation for every form awaits the functions of [`ModuleForm`]. One that is for `Blocking` or `Async` alone is an
 /// argument in modules of that form. A type that calls nothing implements [`FromRequest`](crate::FromRequest) instead.
 ///
 /// ```
-/// use pointwork_guest::form::Form;
+/// use pointwork_guest::form::ModuleForm;
 /// use pointwork_guest::{Context, Failure, FromContext, controller, events, module};
 ///
 /// events! { pub TenantOf = "db:tenant": String => u64; }
 ///
 /// struct Tenant(u64);
 ///
-/// impl<F: Form> FromContext<F> for Tenant {
+/// impl<F: ModuleForm> FromContext<F> for Tenant {
 ///     async fn from_context(ctx: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
 ///         let host = ctx.authority().unwrap_or_default();
 ///         F::call::<TenantOf>(ctx, host).await.map(Tenant)
@@ -39,9 +39,9 @@ use crate::guard::DeclaredGuard;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be made with a context of the form `{F}`",
-    note = "implement `FromContext<F>` for it, with `F: Form` for both forms"
+    note = "implement `FromContext<F>` for it, with `F: ModuleForm` for both forms"
 )]
-pub trait FromContext<F: Form>: Sized {
+pub trait FromContext<F: ModuleForm>: Sized {
     /// The guard whose value it is.
     #[doc(hidden)]
     const GUARD: Option<&'static DeclaredGuard> = None;

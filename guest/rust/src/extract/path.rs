@@ -1,7 +1,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::FromRequest;
+use super::{FromRequest, OptionalFromRequest};
 use crate::failure::Failure;
 use crate::json::deref;
 use crate::request::Request;
@@ -39,11 +39,11 @@ impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
     }
 }
 
-impl<T: FromStr<Err: Display>> FromRequest for Option<Path<T>> {
-    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
+impl<T: FromStr<Err: Display>> OptionalFromRequest for Path<T> {
+    fn optional_from_request(request: &Request, argument: &'static str) -> Result<Option<Self>, Failure> {
         request
             .param(argument)
-            .map(|text| parse(&text, argument).map(Path))
+            .map(|text| parse(&text, argument).map(Self))
             .transpose()
     }
 }

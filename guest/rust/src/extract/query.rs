@@ -1,15 +1,15 @@
-use pointwork_events::json::at_field;
 use serde::de::DeserializeOwned;
 
-use super::FromRequest;
+use super::{FromRequest, OptionalFromRequest};
 use crate::failure::Failure;
-use crate::json::deref;
+use crate::json::{deref, from_form};
 use crate::request::Request;
 
 /// The query, deserialized into a type of yours.
 ///
 /// An optional field is an `Option` or has `#[serde(default)]`; a name that may occur several times is a `Vec`. A query
-/// that does not fit is refused with 400 and a message that names the field.
+/// that does not fit is refused with 400 and a message that names the field. `Option<Query<T>>` is `None` if the request has
+/// no `?`.
 ///
 /// ```
 /// use pointwork_guest::{Query, controller};
@@ -39,9 +39,18 @@ deref! { Query }
 
 impl<T: DeserializeOwned> FromRequest for Query<T> {
     fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Failure> {
-        let text = request.query().unwrap_or_default();
-        serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text.as_bytes()))
-            .map(Self)
-            .map_err(|error| Failure::new(400_u16, format!("query: {}", at_field(error))))
+        read(&request.query().unwrap_or_default())
     }
+}
+
+impl<T: DeserializeOwned> OptionalFromRequest for Query<T> {
+    fn optional_from_request(request: &Request, _argument: &'static str) -> Result<Option<Self>, Failure> {
+        request.query().map(|text| read(&text)).transpose()
+    }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<Query<T>, Failure> {
+    from_form(text.as_bytes())
+        .map(Query)
+        .map_err(|error| Failure::new(400_u16, format!("query: {error}")))
 }

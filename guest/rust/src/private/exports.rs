@@ -35,7 +35,10 @@ fn begin() {
 
 fn outcome(outcome: Outcome) -> types::Outcome {
     match outcome {
-        Outcome::Reply(reply) => types::Outcome::Reply(reply.into()),
+        Outcome::Reply(reply) => match reply.into_raw() {
+            Ok(reply) => types::Outcome::Reply(reply),
+            Err(invalid) => types::Outcome::Thrown(invalid.into()),
+        },
         Outcome::Thrown(failure) => types::Outcome::Thrown(failure.into()),
         Outcome::Deferred => types::Outcome::Deferred,
     }

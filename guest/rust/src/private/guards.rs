@@ -5,9 +5,10 @@ use crate::context::Context;
 use crate::controller::Metadata;
 use crate::extract::FromContext as _;
 use crate::failure::{Failure, IntoFailure};
-use crate::form::{Blocking, Form};
+use crate::form::{Blocking, ModuleForm};
 use crate::guard::{DeclaredGuard, Guard, Guarded};
 use crate::reply::{IntoOutcome, Outcome};
+use crate::request::Request;
 use crate::waiting;
 
 /// The return type of a guard.
@@ -31,7 +32,7 @@ impl<T, E: IntoFailure> GuardResult for Result<T, E> {
 }
 
 /// Runs a guard, unless it ran before for the request.
-pub async fn guard<F: Form, G: Guard>(context: &Context<F>) -> Result<(), Failure> {
+pub async fn guard<F: ModuleForm, G: Guard>(context: &Context<F>) -> Result<(), Failure> {
     Guarded::<G>::from_context(context, "").await.map(drop)
 }
 
@@ -51,8 +52,18 @@ pub fn outcome_now(future: impl Future<Output = Outcome>) -> Outcome {
 }
 
 /// The outcome of a handler whose return type is written as `Result`: an error that does not convert is named.
-pub fn outcome_of<T: IntoOutcome, E: IntoFailure>(result: Result<T, E>) -> Outcome {
-    result.into_outcome()
+#[track_caller]
+pub fn result_now<T: IntoOutcome, E: IntoFailure>(result: Result<T, E>, request: Option<&Request>) -> Outcome {
+    result.outcome_now(request)
+}
+
+/// The same in the asynchronous form of a module.
+#[track_caller]
+pub fn result<T: IntoOutcome, E: IntoFailure>(
+    result: Result<T, E>,
+    request: Option<&Request>,
+) -> impl Future<Output = Outcome> {
+    result.outcome(request)
 }
 
 /// The outcome with the body that a module gives its errors. Status and headers are those of the error.

@@ -11,7 +11,7 @@ use super::ArgumentKind;
 use crate::context::Context;
 use crate::extract::{FromBody, FromContext, FromRequest, RequestBody};
 use crate::failure::Failure;
-use crate::form::{Async, Form};
+use crate::form::{Async, ModuleForm};
 use crate::guard::DeclaredGuard;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub enum ByContext {}
             `Json<…>`, `String`, `Vec<u8>`, and types that implement `FromRequest`, `FromBody` or `FromContext`, each by \
             value or reference"
 )]
-pub trait HandlerArgument<F: Form, Marker>: Sized {
+pub trait HandlerArgument<F: ModuleForm, Marker>: Sized {
     const KIND: ArgumentKind;
     /// The guard whose value it is.
     const GUARD: Option<&'static DeclaredGuard> = None;
@@ -69,7 +69,10 @@ macro_rules! is_complete {
     };
 }
 
-impl<F: Form, T: FromRequest> HandlerArgument<F, ByRequest> for T {
+#[cfg(feature = "multipart")]
+pub(super) use is_complete;
+
+impl<F: ModuleForm, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     const KIND: ArgumentKind = if T::IS_PATH_PARAM {
         ArgumentKind::PathParam
     } else {
@@ -82,7 +85,7 @@ impl<F: Form, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     }
 }
 
-impl<F: Form, T: FromBody> HandlerArgument<F, ByBody> for T {
+impl<F: ModuleForm, T: FromBody> HandlerArgument<F, ByBody> for T {
     const KIND: ArgumentKind = ArgumentKind::Body;
     is_complete!();
 
@@ -97,7 +100,7 @@ impl<F: Form, T: FromBody> HandlerArgument<F, ByBody> for T {
     }
 }
 
-impl<F: Form, T: FromContext<F>> HandlerArgument<F, ByCall> for T {
+impl<F: ModuleForm, T: FromContext<F>> HandlerArgument<F, ByCall> for T {
     const KIND: ArgumentKind = ArgumentKind::Request;
     const GUARD: Option<&'static DeclaredGuard> = T::GUARD;
     const HAS_FORM: bool = true;
@@ -108,7 +111,7 @@ impl<F: Form, T: FromContext<F>> HandlerArgument<F, ByCall> for T {
     }
 }
 
-impl<F: Form> HandlerArgument<F, ByContext> for Context<F> {
+impl<F: ModuleForm> HandlerArgument<F, ByContext> for Context<F> {
     const KIND: ArgumentKind = ArgumentKind::Context;
     const HAS_FORM: bool = true;
     type Ready = ();

@@ -19,6 +19,8 @@ mod handler_argument;
 mod listener_argument;
 mod listener_result;
 mod module;
+#[cfg(feature = "multipart")]
+mod multipart_argument;
 #[cfg(target_arch = "wasm32")]
 mod output;
 #[cfg(target_arch = "wasm32")]
@@ -32,7 +34,7 @@ pub use crate::guard::DeclaredGuard;
 pub use event_name::{is_first, is_own_name, own_name};
 pub use guards::{
     GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now,
-    outcome_now, outcome_of, shaped,
+    outcome_now, result, result_now, shaped,
 };
 pub use handler_argument::{FormOf, HandlerArgument, NotAsync};
 pub use listener_argument::{ListenerArgument, check_payload};
@@ -43,7 +45,17 @@ pub use module::{
 };
 pub use routes::{PARTS, conflict, count};
 pub use served::{NotListable, Served};
-pub use text::{joined, length, text};
+pub use text::{is_read, joined, length, text};
+
+/// Compiles only if the handler did not take a context that its reply needs.
+pub fn check_context<T: crate::reply::IntoOutcome, const TAKEN: bool>(_value: &T) {
+    const {
+        assert!(
+            !(TAKEN && T::KEEPS_CONTEXT),
+            "a handler whose reply is an iterator or a stream takes the context by reference or not at all"
+        );
+    }
+}
 pub use uses::{EventName, NotAnEvent};
 
 pub use crate::variables::{GivenVariables, NeededVariable};

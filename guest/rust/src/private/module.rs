@@ -205,13 +205,13 @@ const fn unfit_guard(unfit: &DeclaredGuard, of: &'static str, is_async: bool) ->
         (
             "`, which is in an asynchronous module, ",
             "has the synchronous form only, or needs a guard that has; ",
-            "take `&AsyncContext` in an `async fn`, or serve both forms: `async fn …<F: Form>(ctx: &Context<F>)`",
+            "take `&AsyncContext` in an `async fn`, or serve both forms: `async fn …<F: ModuleForm>(ctx: &Context<F>)`",
         )
     } else {
         (
             "`, which is in a synchronous module, ",
             "has the asynchronous form only, or needs a guard that has; ",
-            "take `&Context` in a plain `fn`, or serve both forms: `async fn …<F: Form>(ctx: &Context<F>)`",
+            "take `&Context` in a plain `fn`, or serve both forms: `async fn …<F: ModuleForm>(ctx: &Context<F>)`",
         )
     };
     [

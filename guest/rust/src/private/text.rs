@@ -35,6 +35,14 @@ pub const fn text(bytes: &[u8]) -> &str {
     }
 }
 
+/// Whether the requests of a method have no body as a rule.
+pub const fn is_read(method: Option<&str>) -> bool {
+    match method {
+        Some(method) => same(method.as_bytes(), b"GET") || same(method.as_bytes(), b"HEAD"),
+        None => false,
+    }
+}
+
 pub(super) const fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;

@@ -1,6 +1,8 @@
 //! The return values of handlers.
 
 mod outcome;
+mod parts;
+mod values;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +11,13 @@ use http::StatusCode;
 use serde::Serialize;
 
 pub use outcome::{Deferred, IntoOutcome, Outcome};
+pub use parts::ReplyParts;
+pub use values::{Created, Html, NoContent, Redirect};
 
 use crate::bindings::types;
 use crate::failure::Failure;
-use crate::json::Json;
+use crate::header;
+use crate::json::{CONTENT_TYPE, Json};
 
 /// A reply: status, headers and body.
 ///
@@ -27,43 +32,76 @@ use crate::json::Json;
 /// ```
 #[derive(Clone)]
 #[must_use = "a reply does nothing until the handler returns it"]
-pub struct Reply(types::Reply);
+pub struct Reply {
+    raw: types::Reply,
+    /// The first wrong header, which is the reply instead.
+    invalid: Option<Box<Failure>>,
+}
 
 impl Reply {
     /// A reply without headers and body. `status` is 200 to 599; the host refuses any other.
     pub fn new(status: impl Into<u16>) -> Self {
-        Self(types::Reply {
-            status: status.into(),
-            headers: Vec::new(),
-            body: types::Body::Empty,
-        })
+        Self {
+            raw: types::Reply {
+                status: status.into(),
+                headers: Vec::new(),
+                body: types::Body::Empty,
+            },
+            invalid: None,
+        }
     }
 
     /// Sets the status.
     pub fn status(mut self, status: impl Into<u16>) -> Self {
-        self.0.status = status.into();
+        self.raw.status = status.into();
         self
     }
 
-    /// Adds a header; earlier headers of the same name stay. `content-type` replaces the default of the body. Only the
-    /// host sets headers of the connection and of message framing, such as `content-length`; it drops them here.
+    /// Adds a header; earlier headers of the same name stay, except for `content-type`, which replaces an earlier one and
+    /// the default of the body. Only the host sets headers of the connection and of message framing, such as
+    /// `content-length`; it drops them here.
+    ///
+    /// A name that is no token, or a value with a control character, such as the newline of a client's input, makes the
+    /// reply 500 with the code `invalid-reply`. The log has the place of the call.
+    #[track_caller]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.0.headers.push(types::Header {
-            name: name.into(),
-            value: value.into(),
-        });
+        let (name, value) = (name.into(), value.into());
+        if let Err(invalid) = header::check(&name, &value) {
+            self.invalid.get_or_insert_with(|| Box::new(invalid));
+            return self;
+        }
+        if name.eq_ignore_ascii_case(CONTENT_TYPE) {
+            let is_other = |header: &types::Header| !header.name.eq_ignore_ascii_case(CONTENT_TYPE);
+            self.raw.headers.retain(is_other);
+        }
+        self.raw.headers.push(types::Header { name, value });
+        self
+    }
+
+    /// The reply for the host, or the error of a wrong header.
+    pub(crate) fn into_raw(self) -> Result<types::Reply, Failure> {
+        match self.invalid {
+            Some(invalid) => Err(*invalid),
+            None => Ok(self.raw),
+        }
+    }
+
+    /// Adds the headers of another reply, and its error.
+    pub(crate) fn headers_of(mut self, head: Self) -> Self {
+        self.raw.headers.extend(head.raw.headers);
+        self.invalid = self.invalid.or(head.invalid);
         self
     }
 
     /// Sets the body to text; the default content type is `text/plain; charset=utf-8`.
     pub fn text(mut self, text: impl Into<String>) -> Self {
-        self.0.body = types::Body::Text(text.into());
+        self.raw.body = types::Body::Text(text.into());
         self
     }
 
     /// Sets the body to bytes; the default content type is `application/octet-stream`.
     pub fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.0.body = types::Body::Bytes(bytes.into());
+        self.raw.body = types::Body::Bytes(bytes.into());
         self
     }
 
@@ -77,20 +115,17 @@ impl Reply {
             crate::log::error!("the reply cannot be written as JSON: {error}");
             Failure::new(500_u16, "the server could not write its reply")
         })?;
-        self.0.body = types::Body::Json(text);
+        self.raw.body = types::Body::Json(text);
         Ok(self)
     }
 }
 
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl From<Reply> for types::Reply {
-    fn from(reply: Reply) -> Self {
-        reply.0
+        match &self.invalid {
+            Some(invalid) => fmt::Debug::fmt(invalid, f),
+            None => fmt::Debug::fmt(&self.raw, f),
+        }
     }
 }
 
@@ -102,8 +137,30 @@ impl From<Reply> for types::Reply {
 /// | `Vec<u8>`, `&'static [u8]` | 200, `application/octet-stream` |
 /// | [`Json<T>`](Json) | 200, `application/json` |
 /// | [`HttpStatus`](StatusCode) | that status, no body |
-/// | `(status, value)`, status an `HttpStatus` or `u16` | the value's reply with that status |
+/// | [`Html<T>`](Html) | 200, `text/html; charset=utf-8` |
+/// | [`Redirect`] | 303, 307 or 308 with `location` |
+/// | [`Created(location, value)`](Created()) | the value's reply with 201 and `location` |
+/// | [`NoContent`] | 204 |
+/// | `(parts, …, value)`, up to four [`ReplyParts`]: a status, headers | the value's reply with the parts |
 /// | [`Reply`] | itself |
+///
+/// ```
+/// use pointwork_guest::testing::TestRequest;
+/// use pointwork_guest::{Created, HttpStatus, IntoReply, Json};
+///
+/// fn accepted() -> impl IntoReply {
+///     (HttpStatus::ACCEPTED, [("retry-after", "5"), ("x-queue", "7")], "in the queue")
+/// }
+///
+/// fn created(id: u64) -> impl IntoReply {
+///     Created(format!("/products/{id}"), Json(id))
+/// }
+///
+/// let answer = TestRequest::get("/").run_with(|_| accepted());
+/// assert_eq!((answer.status(), answer.header("x-queue").as_deref()), (202, Some("7")));
+/// let answer = TestRequest::post("/").run_with(|_| created(7));
+/// assert_eq!((answer.status(), answer.header("location").as_deref()), (201, Some("/products/7")));
+/// ```
 ///
 /// Implement it for types of your own:
 ///
@@ -120,7 +177,7 @@ impl From<Reply> for types::Reply {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not convert into a reply",
-    label = "expected text, bytes, `Json<…>`, a status, `(status, …)` or a `Reply`",
+    label = "expected text, bytes, `Json<…>`, a status, `(status, …)`, `(status, [headers], …)` or a `Reply`",
     note = "to reply with a serializable value as JSON, return `Json(…)`"
 )]
 pub trait IntoReply {
@@ -129,6 +186,7 @@ pub trait IntoReply {
     /// # Errors
     ///
     /// The value cannot be converted. The error is the reply instead.
+    #[track_caller]
     fn into_reply(self) -> Result<Reply, Failure>;
 }
 
@@ -157,17 +215,5 @@ into_reply! {
 impl<T: Serialize> IntoReply for Json<T> {
     fn into_reply(self) -> Result<Reply, Failure> {
         Reply::new(200_u16).json(&self.0)
-    }
-}
-
-impl<T: IntoReply> IntoReply for (StatusCode, T) {
-    fn into_reply(self) -> Result<Reply, Failure> {
-        Ok(self.1.into_reply()?.status(self.0))
-    }
-}
-
-impl<T: IntoReply> IntoReply for (u16, T) {
-    fn into_reply(self) -> Result<Reply, Failure> {
-        Ok(self.1.into_reply()?.status(self.0))
     }
 }

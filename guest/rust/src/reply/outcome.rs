@@ -1,5 +1,8 @@
+use std::future::ready;
+
 use super::{IntoReply, Reply};
 use crate::failure::{Failure, IntoFailure};
+use crate::request::Request;
 
 /// The result of a handler.
 #[derive(Clone, Debug)]
@@ -16,7 +19,7 @@ impl Outcome {
     /// The status of the reply or of the error; `None` without one.
     pub fn status(&self) -> Option<u16> {
         match self {
-            Self::Reply(reply) => Some(reply.0.status),
+            Self::Reply(reply) => Some(reply.raw.status),
             Self::Thrown(failure) => Some(failure.status()),
             Self::Deferred => None,
         }
@@ -24,6 +27,7 @@ impl Outcome {
 
     /// Adds a header to the reply or to the error, as [`Reply::header`] does.
     #[must_use]
+    #[track_caller]
     pub fn header(self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         match self {
             Self::Reply(reply) => Self::Reply(reply.header(name, value)),
@@ -44,19 +48,39 @@ pub struct Deferred;
 /// | type | outcome |
 /// |---|---|
 /// | `Option<T>` | `T`, or 404 for `None` |
+/// | [`Streamed`](crate::Streamed) | a body from an iterator or a stream |
 /// | `Result<T, E>` | `T`, or the error; `E` is [`Failure`] or a type that converts into it |
 /// | [`Failure`] | the error |
 /// | `()`, the context, [`Deferred`] | no reply by the handler's return (spec H6) |
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "expected a reply",
-    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `Reply`, `Option` or `Result` of those, \
+    note = "a handler returns text, bytes, `Json<…>`, a status, `(status, …)`, `(status, [headers], …)`, `Reply`, `Option` or `Result` of those, \
             `()`, or the context",
     note = "to reply with a serializable value as JSON, return `Json(…)`"
 )]
-pub trait IntoOutcome {
+pub trait IntoOutcome: Sized {
+    /// Whether the SDK needs the context after the handler returned.
+    #[doc(hidden)]
+    const KEEPS_CONTEXT: bool = false;
+
     /// Converts the value.
+    #[track_caller]
     fn into_outcome(self) -> Outcome;
+
+    /// Converts the value in the synchronous form of a module. `request` is that of the handler, unless it took the context.
+    #[doc(hidden)]
+    #[track_caller]
+    fn outcome_now(self, _request: Option<&Request>) -> Outcome {
+        self.into_outcome()
+    }
+
+    /// Converts the value in the asynchronous form of a module.
+    #[doc(hidden)]
+    #[track_caller]
+    fn outcome(self, _request: Option<&Request>) -> impl Future<Output = Outcome> {
+        ready(self.into_outcome())
+    }
 }
 
 impl<T: IntoReply> IntoOutcome for T {
@@ -69,6 +93,24 @@ impl<T: IntoReply> IntoOutcome for T {
 }
 
 impl<T: IntoOutcome> IntoOutcome for Option<T> {
+    const KEEPS_CONTEXT: bool = T::KEEPS_CONTEXT;
+
+    fn outcome_now(self, request: Option<&Request>) -> Outcome {
+        match self {
+            Some(value) => value.outcome_now(request),
+            None => self.into_outcome(),
+        }
+    }
+
+    fn outcome(self, request: Option<&Request>) -> impl Future<Output = Outcome> {
+        // Not within the future, which would be the caller of a wrong header.
+        let converted = match self {
+            Some(value) => Ok(value.outcome(request)),
+            None => Err(self.into_outcome()),
+        };
+        either(converted)
+    }
+
     fn into_outcome(self) -> Outcome {
         match self {
             Some(value) => value.into_outcome(),
@@ -78,11 +120,36 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
 }
 
 impl<T: IntoOutcome, E: IntoFailure> IntoOutcome for Result<T, E> {
+    const KEEPS_CONTEXT: bool = T::KEEPS_CONTEXT;
+
+    fn outcome_now(self, request: Option<&Request>) -> Outcome {
+        match self {
+            Ok(value) => value.outcome_now(request),
+            Err(_) => self.into_outcome(),
+        }
+    }
+
+    fn outcome(self, request: Option<&Request>) -> impl Future<Output = Outcome> {
+        let converted = match self {
+            Ok(value) => Ok(value.outcome(request)),
+            Err(_) => Err(self.into_outcome()),
+        };
+        either(converted)
+    }
+
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(value) => value.into_outcome(),
             Err(error) => Outcome::Thrown(error.into_failure()),
         }
+    }
+}
+
+/// An outcome that is made, or being made.
+async fn either(converted: Result<impl Future<Output = Outcome>, Outcome>) -> Outcome {
+    match converted {
+        Ok(future) => future.await,
+        Err(outcome) => outcome,
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::events::{self, data, read};
 use crate::backend::native::{Exchange, SentReply};
 use crate::bindings::types::{Body, Header};
+use crate::failure::Failure;
 use crate::reply::Outcome;
 
 /// The result of a [`TestRequest`](super::TestRequest): the reply or error, and the events that the handler emitted.
@@ -19,20 +20,31 @@ pub struct Answer {
     exchange: Rc<Exchange>,
     reply: Option<SentReply>,
     replied_twice: bool,
+    failure: Option<Failure>,
 }
 
 impl Answer {
     pub(super) fn new(exchange: Rc<Exchange>, outcome: Outcome) -> Self {
-        let replied = match outcome {
-            Outcome::Reply(reply) => exchange.reply(SentReply::Reply(reply.into())),
-            Outcome::Thrown(failure) => exchange.reply(SentReply::Thrown(failure.into())),
-            Outcome::Deferred => Ok(()),
+        let returned = match outcome {
+            Outcome::Reply(reply) => Some(reply.into_raw()),
+            Outcome::Thrown(failure) => Some(Err(failure)),
+            Outcome::Deferred => None,
+        };
+        let failure = match &returned {
+            Some(Err(failure)) => Some(failure.clone()),
+            _ => None,
+        };
+        let replied = match returned {
+            Some(Ok(reply)) => exchange.reply(SentReply::Reply(reply)),
+            Some(Err(failure)) => exchange.reply(SentReply::Thrown(failure.into())),
+            None => Ok(()),
         };
         let reply = exchange.reply.take();
         Self {
             exchange,
             reply,
             replied_twice: replied.is_err(),
+            failure,
         }
     }
 
@@ -78,6 +90,12 @@ impl Answer {
         }
     }
 
+    /// The error that the handler returned, with what the client does not get: the code and the message of a failed call,
+    /// and of a reply that is not valid HTTP. `None` if it returned no error.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
     #[track_caller]
     fn sent_headers(&self) -> &[Header] {
         match self.reply() {
@@ -92,6 +110,37 @@ impl Answer {
         let mut headers = self.sent_headers().iter();
         let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
         Some(String::from_utf8_lossy(&header.value).into_owned())
+    }
+
+    /// The value of the cookie of that name that the reply sets last, as it is; `None` if it sets none.
+    #[track_caller]
+    pub fn cookie(&self, name: &str) -> Option<String> {
+        let mut headers = self.sent_headers().iter().rev();
+        headers.find_map(|header| {
+            let text = String::from_utf8_lossy(&header.value);
+            let (found, value) = text.split(';').next()?.split_once('=')?;
+            (header.name.eq_ignore_ascii_case("set-cookie") && found.trim() == name).then(|| value.trim().to_owned())
+        })
+    }
+
+    /// Name and value of each cookie that the reply sets, and whether it removes it.
+    pub(super) fn set_cookies(&self) -> Vec<(String, String, bool)> {
+        let headers = match &self.reply {
+            Some(SentReply::Reply(reply)) => &reply.headers,
+            Some(SentReply::Thrown(thrown)) => &thrown.headers,
+            None => return Vec::new(),
+        };
+        let set = headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("set-cookie"));
+        let read = set.filter_map(|header| {
+            let text = String::from_utf8_lossy(&header.value);
+            let mut parts = text.split(';').map(str::trim);
+            let (name, value) = parts.next()?.split_once('=')?;
+            let is_removed = parts.any(|attribute| attribute.eq_ignore_ascii_case("max-age=0"));
+            Some((name.to_owned(), value.to_owned(), is_removed))
+        });
+        read.collect()
     }
 
     /// All headers that the handler set, in order: a header that was set twice, such as `set-cookie`, occurs twice.

@@ -1,7 +1,7 @@
 //! The events of a test: listeners that are closures, and the events that were emitted.
 
 use pointwork_events::json::from_json;
-use pointwork_events::{Event, EventData, IoEvent, Payload};
+use pointwork_events::{Event, EventData, IoEvent, Payload, PayloadError};
 use serde::de::DeserializeOwned;
 
 use crate::backend::native::Bus;
@@ -15,6 +15,15 @@ macro_rules! listeners {
         /// `unknown-event`.
         pub fn on<E: $crate::IoEvent>(mut self, listener: impl Fn(E::Payload) -> E::Output + 'static) -> Self {
             $crate::testing::events::answer::<E>(&mut self.$field.$bus, listener);
+            self
+        }
+
+        /// Sets a listener that fails for some payloads.
+        pub fn try_on<E: $crate::IoEvent>(
+            mut self,
+            listener: impl Fn(E::Payload) -> Result<E::Output, $crate::Failure> + 'static,
+        ) -> Self {
+            $crate::testing::events::try_answer::<E>(&mut self.$field.$bus, listener);
             self
         }
 
@@ -40,12 +49,18 @@ macro_rules! listeners {
 pub(super) use listeners;
 
 pub(super) fn answer<E: IoEvent>(bus: &mut Bus, listener: impl Fn(E::Payload) -> E::Output + 'static) {
+    try_answer::<E>(bus, move |payload| Ok(listener(payload)));
+}
+
+pub(super) fn try_answer<E: IoEvent>(
+    bus: &mut Bus,
+    listener: impl Fn(E::Payload) -> Result<E::Output, Failure> + 'static,
+) {
+    let bad = |error: PayloadError| Failure::with_code("bad-payload", 500_u16, error.to_string());
     bus.listen(E::NAME, move |payload| {
-        let answer = E::Payload::from_payload(payload.clone().into()).map(&listener);
-        answer
-            .and_then(E::Output::into_payload)
-            .map(types::Payload::from)
-            .map_err(|error| Failure::with_code("bad-payload", 500_u16, error.to_string()).into())
+        let payload = E::Payload::from_payload(payload.clone().into()).map_err(bad)?;
+        let answer = listener(payload)?.into_payload();
+        Ok(answer.map_err(bad)?.into())
     });
 }
 

@@ -120,6 +120,7 @@
 mod answer;
 mod event;
 mod events;
+mod flow;
 mod reaction;
 mod request;
 mod routing;
@@ -130,6 +131,7 @@ use std::task::{Context as Task, Poll, Waker};
 
 pub use answer::Answer;
 pub use event::TestEvent;
+pub use flow::TestFlow;
 pub use reaction::Reaction;
 pub use request::TestRequest;
 

@@ -14,6 +14,7 @@ use crate::backend::native::{Exchange, NativeContext, instant};
 use crate::bindings::types::Header;
 use crate::context::{AsyncContext, Context};
 use crate::controller::Controller;
+use crate::json::FORM;
 use crate::reply::IntoOutcome;
 
 /// A request for one controller, with closures as listeners of the events that it calls; see the [module docs](super).
@@ -62,6 +63,55 @@ impl TestRequest {
     pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Self {
         let body = serde_json::to_vec(value).expect("the body can be written as JSON");
         self.header("content-type", JSON).body(body)
+    }
+
+    /// Sets the body to the value as an HTML form, and the `content-type`: a struct, or pairs of names and values. Panics if
+    /// the value cannot be written as a form.
+    pub fn form<T: Serialize + ?Sized>(self, value: &T) -> Self {
+        let body = serde_html_form::to_string(value).expect("the body can be written as a form");
+        self.header("content-type", FORM).body(body)
+    }
+
+    /// Adds a field to a body of the type `multipart/form-data`.
+    pub fn part(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        self.multipart(
+            &format!("content-disposition: form-data; name=\"{name}\""),
+            content.as_ref(),
+        )
+    }
+
+    /// Adds a file to a body of the type `multipart/form-data`.
+    pub fn file(self, name: &str, file_name: &str, content_type: &str, content: impl AsRef<[u8]>) -> Self {
+        let head = format!(
+            "content-disposition: form-data; name=\"{name}\"; filename=\"{file_name}\"\r\ncontent-type: {content_type}"
+        );
+        self.multipart(&head, content.as_ref())
+    }
+
+    fn multipart(self, head: &str, content: &[u8]) -> Self {
+        const END: &[u8] = b"--test-boundary--\r\n";
+        let mut body = self.0.body.take().unwrap_or_default();
+        let is_first = !body.ends_with(END);
+        body.truncate(body.len() - if is_first { 0 } else { END.len() });
+        body.extend(format!("--test-boundary\r\n{head}\r\n\r\n").into_bytes());
+        body.extend_from_slice(content);
+        body.extend_from_slice(b"\r\n");
+        body.extend_from_slice(END);
+        let request = self.body(body);
+        if is_first {
+            return request.header("content-type", "multipart/form-data; boundary=test-boundary");
+        }
+        request
+    }
+
+    /// Adds a cookie, as it is, to the header `cookie`.
+    pub fn cookie(mut self, name: &str, value: &str) -> Self {
+        let mut headers = self.0.headers.iter_mut();
+        match headers.find(|header| header.name == "cookie") {
+            Some(header) => header.value.extend(format!("; {name}={value}").into_bytes()),
+            None => return self.header("cookie", format!("{name}={value}")),
+        }
+        self
     }
 
     /// Sets the scheme, `http` without it.
@@ -140,15 +190,24 @@ impl TestRequest {
     ///
     /// No route of the controller matches; the message lists its routes. An `async` handler awaits a future that is not
     /// of this crate, which nothing would wake.
-    pub fn run<C: Controller>(mut self) -> Answer {
-        let found = match find::<C>(&self.0.method, &self.0.path) {
-            Ok(found) => found,
-            Err(routes) => panic!(
+    #[track_caller]
+    pub fn run<C: Controller>(self) -> Answer {
+        match self.try_run::<C>() {
+            Ok(answer) => answer,
+            Err((request, routes)) => panic!(
                 "no route of `{}` matches `{} {}`, expected one of:\n{routes}",
                 C::NAME,
-                self.0.method,
-                self.0.path
+                request.0.method,
+                request.0.path
             ),
+        }
+    }
+
+    /// Runs the handler, or gives the request back with the list of all routes.
+    pub(super) fn try_run<C: Controller>(mut self) -> Result<Answer, (Self, String)> {
+        let found = match find::<C>(&self.0.method, &self.0.path) {
+            Ok(found) => found,
+            Err(routes) => return Err((self, routes)),
         };
         self.0.params = found.params;
         self.0.route = found.pattern.to_string();
@@ -159,7 +218,7 @@ impl TestRequest {
         let context = AsyncContext::new(NativeContext(Rc::clone(&exchange)));
         let handling = C::handle_async(found.route.handler, context);
         let (outcome, _context) = with_variables(&exchange.variables, || block_on(handling));
-        Answer::new(exchange, outcome)
+        Ok(Answer::new(exchange, outcome))
     }
 
     /// Runs a function with the context of the request, without a controller: for code that handlers share. Set the path

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures_util::stream::{self, StreamExt as _};
 use pointwork_guest::{
-    AsyncContext, Deferred, Failure, HttpStatus, Json, Path, Reply, controller, events, log, module,
+    AsyncContext, AsyncMultipart, Deferred, Failure, HttpStatus, Json, Path, Pieces, Reply, Streamed, controller,
+    events, log, module,
 };
 use serde::{Deserialize, Serialize};
 
@@ -187,4 +189,36 @@ impl Health {
     }
 }
 
-module! { async; Products, Waits, Hoards, Health, Echo }
+/// Bodies that the SDK reads and writes in pieces.
+pub struct Parts;
+
+#[controller("parts")]
+impl Parts {
+    #[post("upload", body = "stream")]
+    async fn upload(mut form: AsyncMultipart) -> Result<String, Failure> {
+        let (mut parts, mut bytes) = (0, 0);
+        while let Some(mut part) = form.next_part().await? {
+            parts += 1;
+            while let Some(chunk) = part.read().await? {
+                bytes += chunk.len();
+            }
+        }
+        Ok(format!("{parts} parts, {bytes} bytes"))
+    }
+
+    #[get("rows/:count")]
+    async fn rows(count: Path<u32>) -> Streamed<impl Pieces> {
+        let rows = stream::iter(0..*count).then(async |row| format!("{row}\n"));
+        Reply::new(HttpStatus::OK)
+            .header("content-type", "text/csv")
+            .stream(rows)
+    }
+
+    #[get("broken")]
+    async fn broken(ctx: &AsyncContext) -> Streamed<impl Pieces> {
+        let failure = ctx.throw(HttpStatus::CONFLICT, "no more");
+        Reply::new(HttpStatus::OK).iter([Ok("one"), Err(failure)])
+    }
+}
+
+module! { async; Products, Waits, Hoards, Health, Echo, Parts }

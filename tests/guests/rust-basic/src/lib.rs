@@ -1,6 +1,7 @@
 //! A synchronous module that uses every feature of the SDK, for the behaviour suite.
 
 mod methods;
+mod parts;
 
 use pointwork_guest::{
     Context, Deferred, Failure, HttpStatus, Json, Path, Query, Reply, RequestMethod, controller, events, log, module,
@@ -8,6 +9,7 @@ use pointwork_guest::{
 use serde::{Deserialize, Serialize};
 
 pub use methods::Methods;
+pub use parts::Parts;
 
 /// A product of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -265,4 +267,4 @@ impl Unlisted {
     }
 }
 
-module! { Products, Replies, Health, Methods }
+module! { Products, Replies, Health, Methods, Parts }

@@ -1,6 +1,6 @@
 //! Guards, after-hooks and a shape of errors that serve both forms.
 
-use pointwork_guest::form::Form;
+use pointwork_guest::form::ModuleForm;
 use pointwork_guest::{
     Context, Failure, FromContext, Guarded, HttpStatus, Json, Outcome, Reply, after, controller, events, guard,
 };
@@ -24,7 +24,7 @@ pub struct SignedIn;
 
 #[guard]
 impl SignedIn {
-    async fn check<F: Form>(ctx: &Context<F>) -> Result<User, Failure> {
+    async fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<User, Failure> {
         let token = ctx.header("x-token").ok_or(HttpStatus::UNAUTHORIZED)?;
         let user = F::call::<Verify>(ctx, token).await?.ok_or(HttpStatus::FORBIDDEN)?;
         ctx.emit::<Passed>(user.clone());
@@ -72,7 +72,7 @@ pub struct Replies;
 
 #[guard]
 impl Replies {
-    fn check<F: Form>(ctx: &Context<F>) -> Result<(), Failure> {
+    fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<(), Failure> {
         ctx.send("by the guard")
     }
 }
@@ -82,7 +82,7 @@ pub struct RepliesAndRefuses;
 
 #[guard]
 impl RepliesAndRefuses {
-    fn check<F: Form>(ctx: &Context<F>) -> Result<(), Failure> {
+    fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<(), Failure> {
         ctx.send("by the guard")?;
         Err(HttpStatus::FORBIDDEN.into())
     }
@@ -93,7 +93,7 @@ pub struct NotBlocked;
 
 #[guard]
 impl NotBlocked {
-    fn check<F: Form>(ctx: &Context<F>) -> Result<(), Failure> {
+    fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<(), Failure> {
         match ctx.header("x-blocked") {
             Some(why) => Err(Failure::new(HttpStatus::TOO_MANY_REQUESTS, why).header("retry-after", "7")),
             None => Ok(()),
@@ -104,7 +104,7 @@ impl NotBlocked {
 /// An extractor that calls.
 pub struct Count(u32);
 
-impl<F: Form> FromContext<F> for Count {
+impl<F: ModuleForm> FromContext<F> for Count {
     async fn from_context(ctx: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
         let user = Guarded::<SignedIn>::from_context(ctx, "user").await?;
         F::call::<CountOf>(ctx, user.0.clone()).await.map(Self)
@@ -126,7 +126,7 @@ pub struct Named;
 
 #[after]
 impl Named {
-    fn after<F: Form>(ctx: &Context<F>, outcome: Outcome) -> Outcome {
+    fn after<F: ModuleForm>(ctx: &Context<F>, outcome: Outcome) -> Outcome {
         outcome.header("x-after", "module").header("x-route", ctx.route())
     }
 }

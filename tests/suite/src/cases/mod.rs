@@ -22,6 +22,7 @@ mod prefix;
 mod refusals;
 mod replies;
 mod rust_guests;
+mod rust_parts;
 mod sandbox;
 mod standard_library;
 mod streams;
@@ -62,6 +63,7 @@ pub fn all() -> Vec<Case> {
         guards::all,
         guests::all,
         rust_guests::all,
+        rust_parts::all,
         sandbox::all,
         standard_library::all,
     ];

@@ -1,0 +1,291 @@
+//! Conditional requests (RFC 9110, section 13).
+
+use std::time::{Duration, SystemTime};
+
+use http::StatusCode;
+
+use crate::extract::FromRequest;
+use crate::failure::Failure;
+use crate::reply::{IntoReply, Reply, ReplyParts};
+use crate::request::Request;
+
+/// The tag of one version of what a path shows: the header `etag` as a part of a reply, and what [`Conditions`] compares.
+///
+/// ```
+/// use pointwork_guest::ETag;
+///
+/// fn current() -> (ETag, &'static str) {
+///     (ETag::strong("v7"), "tea")
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ETag {
+    is_weak: bool,
+    tag: String,
+}
+
+impl ETag {
+    /// A tag that changes with every byte of the reply. The text has no quotation marks, spaces or control characters; a
+    /// tag with one of these makes the reply 500 with the code `invalid-reply`.
+    pub fn strong(tag: impl Into<String>) -> Self {
+        Self {
+            is_weak: false,
+            tag: tag.into(),
+        }
+    }
+
+    /// A tag that changes with the meaning of the reply, and may stay if only its bytes change.
+    pub fn weak(tag: impl Into<String>) -> Self {
+        Self {
+            is_weak: true,
+            ..Self::strong(tag)
+        }
+    }
+
+    fn text(&self) -> String {
+        let weak = if self.is_weak { "W/" } else { "" };
+        // A quotation mark would end the tag. The newline is no value of a header.
+        format!("{weak}\"{}\"", self.tag.replace(['"', ' '], "\n"))
+    }
+
+    /// Whether a list of tags has this one, by weak or strong comparison.
+    fn is_in(&self, list: &str, is_strong: bool) -> bool {
+        if list.trim() == "*" {
+            return true;
+        }
+        let mut rest = list;
+        // A tag may have a comma, so the list is not split at commas.
+        while let Some((before, after)) = rest.split_once('"') {
+            let Some((tag, after)) = after.split_once('"') else {
+                break;
+            };
+            let is_weak = before.ends_with("W/");
+            if tag == self.tag && !(is_strong && (is_weak || self.is_weak)) {
+                return true;
+            }
+            rest = after;
+        }
+        false
+    }
+}
+
+impl ReplyParts for ETag {
+    fn add_to(self, reply: Reply) -> Reply {
+        reply.header("etag", self.text())
+    }
+}
+
+/// When what a path shows changed last: the header `last-modified` as a part of a reply, and what [`Conditions`] compares.
+/// HTTP has whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastModified(pub SystemTime);
+
+impl ReplyParts for LastModified {
+    fn add_to(self, reply: Reply) -> Reply {
+        reply.header("last-modified", httpdate::fmt_http_date(self.0))
+    }
+}
+
+/// What identifies the present version: an [`ETag`], a [`LastModified`], or both as a tuple.
+pub trait Validators: ReplyParts {
+    #[doc(hidden)]
+    fn etag(&self) -> Option<&ETag>;
+
+    #[doc(hidden)]
+    fn last_modified(&self) -> Option<SystemTime>;
+}
+
+impl Validators for ETag {
+    fn etag(&self) -> Option<&ETag> {
+        Some(self)
+    }
+
+    fn last_modified(&self) -> Option<SystemTime> {
+        None
+    }
+}
+
+impl Validators for LastModified {
+    fn etag(&self) -> Option<&ETag> {
+        None
+    }
+
+    fn last_modified(&self) -> Option<SystemTime> {
+        Some(self.0)
+    }
+}
+
+impl ReplyParts for (ETag, LastModified) {
+    fn add_to(self, reply: Reply) -> Reply {
+        self.1.add_to(self.0.add_to(reply))
+    }
+}
+
+impl Validators for (ETag, LastModified) {
+    fn etag(&self) -> Option<&ETag> {
+        Some(&self.0)
+    }
+
+    fn last_modified(&self) -> Option<SystemTime> {
+        Some(self.1.0)
+    }
+}
+
+/// The conditions of the request, an argument of a handler: `if-match`, `if-none-match`, `if-modified-since` and
+/// `if-unmodified-since`, as RFC 9110 says. A date that is malformed is no condition.
+///
+/// ```
+/// use pointwork_guest::testing::TestRequest;
+/// use pointwork_guest::{Conditions, ETag, Failure, Json, Unmodified, controller};
+///
+/// struct Stock;
+///
+/// #[controller("stock")]
+/// impl Stock {
+///     #[get]
+///     fn show(conditions: Conditions) -> Unmodified<Json<u32>> {
+///         conditions.reply(ETag::strong("v7"), || Json(12))
+///     }
+///
+///     #[put]
+///     fn change(conditions: Conditions, count: Json<u32>) -> Result<(ETag, Json<u32>), Failure> {
+///         conditions.require(&ETag::strong("v7"))?;
+///         Ok((ETag::strong("v8"), count))
+///     }
+/// }
+///
+/// let answer = TestRequest::get("/stock").run::<Stock>();
+/// assert_eq!((answer.status(), answer.header("etag").as_deref()), (200, Some("\"v7\"")));
+/// let answer = TestRequest::get("/stock").header("if-none-match", "\"v7\"").run::<Stock>();
+/// assert_eq!((answer.status(), answer.text().as_str()), (304, ""));
+/// let answer = TestRequest::put("/stock").header("if-match", "\"v6\"").json(&13).run::<Stock>();
+/// assert_eq!(answer.status(), 412);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    is_read: bool,
+    if_match: Option<String>,
+    if_none_match: Option<String>,
+    if_modified_since: Option<SystemTime>,
+    if_unmodified_since: Option<SystemTime>,
+}
+
+/// What the conditions say about the present version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    NotModified,
+    Failed,
+}
+
+impl Conditions {
+    /// The reply of a handler that reads: that of `make` with the validators; 304 without a body if the client has this
+    /// version already; 412 if a condition fails. `make` runs only for the first.
+    ///
+    /// Parts that a 304 must have too, such as `cache-control`, stand around it: `([("cache-control", "…")],
+    /// conditions.reply(…))`.
+    pub fn reply<V: Validators, T: IntoReply>(&self, validators: V, make: impl FnOnce() -> T) -> Unmodified<T> {
+        let head = |status: StatusCode| Reply::new(status);
+        match self.verdict(&validators) {
+            Verdict::Holds => Unmodified {
+                head: validators.add_to(head(StatusCode::OK)),
+                body: Some(make()),
+            },
+            Verdict::NotModified => Unmodified {
+                head: validators.add_to(head(StatusCode::NOT_MODIFIED)),
+                body: None,
+            },
+            Verdict::Failed => Unmodified {
+                head: head(StatusCode::PRECONDITION_FAILED),
+                body: None,
+            },
+        }
+    }
+
+    /// For a handler that writes, before it does.
+    ///
+    /// # Errors
+    ///
+    /// 412 if a condition fails.
+    pub fn require<V: Validators>(&self, validators: &V) -> Result<(), Failure> {
+        match self.verdict(validators) {
+            Verdict::Holds => Ok(()),
+            _ => Err(Failure::new(
+                412_u16,
+                "the present version does not fit the conditions of the request",
+            )),
+        }
+    }
+
+    /// The order of RFC 9110, section 13.2.2. A condition about a date is ignored beside one about tags, and without a date.
+    fn verdict<V: Validators>(&self, validators: &V) -> Verdict {
+        let (etag, modified) = (validators.etag(), validators.last_modified().map(whole_seconds));
+        if let Some(list) = &self.if_match {
+            let is_in = etag.map_or(list.trim() == "*", |etag| etag.is_in(list, true));
+            if !is_in {
+                return Verdict::Failed;
+            }
+        } else if let (Some(since), Some(modified)) = (self.if_unmodified_since, modified)
+            && modified > since
+        {
+            return Verdict::Failed;
+        }
+        if let Some(list) = &self.if_none_match {
+            let is_in = etag.map_or(list.trim() == "*", |etag| etag.is_in(list, false));
+            return match (is_in, self.is_read) {
+                (false, _) => Verdict::Holds,
+                (true, true) => Verdict::NotModified,
+                (true, false) => Verdict::Failed,
+            };
+        }
+        match (self.if_modified_since, modified) {
+            (Some(since), Some(modified)) if self.is_read && modified <= since => Verdict::NotModified,
+            _ => Verdict::Holds,
+        }
+    }
+}
+
+fn whole_seconds(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
+
+impl FromRequest for Conditions {
+    fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Failure> {
+        let date = |name: &str| httpdate::parse_http_date(request.header(name)?.trim()).ok();
+        Ok(Self {
+            is_read: matches!(request.method().as_str(), "GET" | "HEAD"),
+            if_match: list(request, "if-match"),
+            if_none_match: list(request, "if-none-match"),
+            if_modified_since: date("if-modified-since"),
+            if_unmodified_since: date("if-unmodified-since"),
+        })
+    }
+}
+
+/// The values of a header that may be sent more than once.
+fn list(request: &Request, name: &str) -> Option<String> {
+    let headers = request.headers().into_iter();
+    let values: Vec<_> = headers
+        .filter(|(found, _)| found == name)
+        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
+        .collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// The reply to a conditional request; from [`Conditions::reply`].
+#[derive(Clone, Debug)]
+pub struct Unmodified<T> {
+    head: Reply,
+    /// `None` if the reply has no body.
+    body: Option<T>,
+}
+
+impl<T: IntoReply> IntoReply for Unmodified<T> {
+    fn into_reply(self) -> Result<Reply, Failure> {
+        match self.body {
+            Some(body) => Ok(body.into_reply()?.headers_of(self.head)),
+            None => Ok(self.head),
+        }
+    }
+}

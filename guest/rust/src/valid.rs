@@ -1,0 +1,118 @@
+use std::ops::Deref;
+
+use garde::{Report, Validate};
+use serde::Serialize;
+
+use crate::extract::{FromBody, FromRequest, OptionalFromRequest};
+use crate::failure::Failure;
+use crate::json::deref;
+use crate::request::Request;
+
+/// Another argument whose value is validated by the crate `garde`: `Valid<Json<T>>`, `Valid<Form<T>>`, `Valid<Query<T>>`,
+/// `Valid<Params<T>>`. Needs the feature `garde`.
+///
+/// A value that is not valid is refused with 422, and the detail `fields` lists every field with what is wrong. The module
+/// depends on `garde` itself, since its derive macro names the crate. Its features `email` and `pattern` link a crate for
+/// regular expressions, which makes a component several times as large.
+///
+/// ```
+/// use garde::Validate;
+/// use pointwork_guest::{Json, Valid, controller};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize, Validate)]
+/// struct Booking {
+///     #[garde(length(min = 1, max = 40))]
+///     name: String,
+///     #[garde(range(min = 1, max = 14))]
+///     nights: u32,
+/// }
+///
+/// struct Bookings;
+///
+/// #[controller("bookings")]
+/// impl Bookings {
+///     #[post]
+///     fn create(Valid(Json(booking)): Valid<Json<Booking>>) -> String {
+///         format!("{} for {} nights", booking.name, booking.nights)
+///     }
+/// }
+/// # use pointwork_guest::testing::TestRequest;
+/// # use serde_json::{Value, json};
+/// let answer = TestRequest::post("/bookings").json(&json!({ "name": "", "nights": 99 })).run::<Bookings>();
+/// assert_eq!(answer.status(), 422);
+/// assert_eq!(answer.json::<Value>(), json!({
+///     "message": "2 fields are not valid",
+///     "fields": [
+///         { "field": "name", "message": "length is lower than 1" },
+///         { "field": "nights", "message": "greater than 14" },
+///     ],
+/// }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Valid<E>(pub E);
+
+deref! { Valid }
+
+impl<E> Valid<E>
+where
+    E: Deref<Target: Validate<Context: Default>>,
+{
+    fn new(value: E) -> Result<Self, Failure> {
+        match value.validate() {
+            Ok(()) => Ok(Self(value)),
+            Err(report) => Err(refused(&report)),
+        }
+    }
+}
+
+impl<E> FromBody for Valid<E>
+where
+    E: FromBody + Deref<Target: Validate<Context: Default>>,
+{
+    type Body = E::Body;
+
+    fn from_body(body: E::Body, request: &Request, argument: &'static str) -> Result<Self, Failure> {
+        E::from_body(body, request, argument).and_then(Self::new)
+    }
+}
+
+impl<E> FromRequest for Valid<E>
+where
+    E: FromRequest + Deref<Target: Validate<Context: Default>>,
+{
+    const IS_PATH_PARAM: bool = E::IS_PATH_PARAM;
+
+    fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
+        E::from_request(request, argument).and_then(Self::new)
+    }
+}
+
+impl<E> OptionalFromRequest for Valid<E>
+where
+    E: OptionalFromRequest + Deref<Target: Validate<Context: Default>>,
+{
+    fn optional_from_request(request: &Request, argument: &'static str) -> Result<Option<Self>, Failure> {
+        let found = E::optional_from_request(request, argument)?;
+        found.map(Self::new).transpose()
+    }
+}
+
+#[derive(Serialize)]
+struct InvalidField<'a> {
+    field: String,
+    message: &'a str,
+}
+
+fn refused(report: &Report) -> Failure {
+    let fields = report.iter().map(|(path, error)| InvalidField {
+        field: path.to_string(),
+        message: error.message(),
+    });
+    let fields: Vec<_> = fields.collect();
+    let message = match fields.len() {
+        1 => "1 field is not valid".to_owned(),
+        count => format!("{count} fields are not valid"),
+    };
+    Failure::new(422_u16, message).detail("fields", fields)
+}

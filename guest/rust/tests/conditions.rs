@@ -1,0 +1,192 @@
+//! Conditional requests, and signed cookies that are not by the key.
+
+use std::time::{Duration, SystemTime};
+
+use pointwork_guest::testing::{Answer, TestRequest};
+use pointwork_guest::{
+    Conditions, CookieKey, Cookies, ETag, Failure, LastModified, NoContent, ReplyParts, TypedHeader, Unmodified,
+    controller, headers,
+};
+
+/// Tuesday, 14 November 2023, 22:13:20, and a half second.
+fn changed() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_500)
+}
+
+const CHANGED: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
+const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
+
+struct Page;
+
+#[controller]
+impl Page {
+    #[get("page")]
+    fn show(conditions: Conditions) -> impl pointwork_guest::IntoReply {
+        let validators = (ETag::strong("v,7"), LastModified(changed()));
+        ([("cache-control", "no-cache")], conditions.reply(validators, || "page"))
+    }
+
+    #[get("weak")]
+    fn weak(conditions: Conditions) -> Unmodified<&'static str> {
+        conditions.reply(ETag::weak("v7"), || "weak")
+    }
+
+    #[get("date")]
+    fn date(conditions: Conditions) -> Unmodified<&'static str> {
+        conditions.reply(LastModified(changed()), || "date")
+    }
+
+    #[put("page")]
+    fn change(conditions: Conditions) -> Result<NoContent, Failure> {
+        conditions.require(&(ETag::strong("v,7"), LastModified(changed())))?;
+        Ok(NoContent)
+    }
+
+    #[get("agent")]
+    fn agent(agent: TypedHeader<headers::ContentLength>) -> String {
+        agent.0.0.to_string()
+    }
+}
+
+fn get(path: &str, headers: &[(&str, &str)]) -> Answer {
+    of("GET", path, headers)
+}
+
+fn of(method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let request = TestRequest::new(method, path);
+    let request = headers
+        .iter()
+        .fold(request, |request, (name, value)| request.header(name, *value));
+    request.run::<Page>()
+}
+
+#[test]
+fn a_version_that_the_client_has_is_304_with_its_validators() {
+    for list in ["\"v,7\"", "\"a\", W/\"v,7\"", "*"] {
+        let answer = get("/page", &[("if-none-match", list)]);
+        assert_eq!((answer.status(), answer.text().as_str()), (304, ""), "{list}");
+        let of = |name| answer.header(name);
+        assert_eq!(of("etag").as_deref(), Some("\"v,7\""));
+        assert_eq!(of("last-modified").as_deref(), Some(CHANGED));
+        assert_eq!(of("cache-control").as_deref(), Some("no-cache"));
+    }
+    for list in ["\"v\"", "v,7", "\"7\"", "\"v,7", ""] {
+        let answer = get("/page", &[("if-none-match", list)]);
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "page"), "{list}");
+    }
+    let several = [("if-none-match", "\"a\""), ("if-none-match", "\"v,7\"")];
+    assert_eq!(get("/page", &several).status(), 304);
+    assert_eq!(get("/weak", &[("if-none-match", "\"v7\"")]).status(), 304);
+    assert_eq!(of("HEAD", "/page", &[("if-none-match", "\"v,7\"")]).status(), 304);
+}
+
+#[test]
+fn a_tag_has_precedence_over_a_date() {
+    let both = [("if-none-match", "\"other\""), ("if-modified-since", CHANGED)];
+    assert_eq!(get("/page", &both).status(), 200);
+    let both = [("if-match", "\"v,7\""), ("if-unmodified-since", BEFORE)];
+    assert_eq!(of("PUT", "/page", &both).status(), 204);
+}
+
+#[test]
+fn dates_are_compared_in_whole_seconds() {
+    assert_eq!(get("/date", &[("if-modified-since", CHANGED)]).status(), 304);
+    assert_eq!(get("/date", &[("if-modified-since", BEFORE)]).status(), 200);
+    assert_eq!(get("/date", &[("if-modified-since", "yesterday")]).status(), 200);
+    assert_eq!(of("PUT", "/page", &[("if-modified-since", CHANGED)]).status(), 204);
+    assert_eq!(of("PUT", "/page", &[("if-unmodified-since", BEFORE)]).status(), 412);
+    assert_eq!(of("PUT", "/page", &[("if-unmodified-since", CHANGED)]).status(), 204);
+}
+
+#[test]
+fn a_condition_that_fails_is_412() {
+    for list in ["\"v,7\"", "*"] {
+        assert_eq!(of("PUT", "/page", &[("if-match", list)]).status(), 204, "{list}");
+        assert_eq!(of("PUT", "/page", &[("if-none-match", list)]).status(), 412, "{list}");
+    }
+    for list in ["W/\"v,7\"", "\"v\"", ""] {
+        assert_eq!(of("PUT", "/page", &[("if-match", list)]).status(), 412, "{list}");
+    }
+    assert_eq!(get("/page", &[("if-match", "\"v\"")]).status(), 412);
+}
+
+#[test]
+fn a_tag_with_a_quotation_mark_is_no_reply() {
+    let answer = TestRequest::get("/").run_with(|_| (ETag::strong("a\"b"), "page"));
+    assert_eq!(answer.failure().map(Failure::code), Some("invalid-reply"));
+}
+
+#[test]
+fn a_typed_header_that_is_absent_or_malformed_is_400() {
+    assert_eq!(get("/agent", &[("content-length", "7")]).text(), "7");
+    let answer = get("/agent", &[]);
+    let message = "header `content-length`: expected one, got none";
+    assert_eq!((answer.status(), answer.message()), (400, Some(message)));
+    assert_eq!(get("/agent", &[("content-length", "x")]).status(), 400);
+}
+
+fn key(first: u8) -> CookieKey {
+    CookieKey::new(&[first; 32]).expect("it is long enough")
+}
+
+fn cookies(header: &str) -> Cookies {
+    let found = std::cell::RefCell::new(None);
+    let keep = |cookies: Cookies| found.replace(Some(cookies));
+    TestRequest::get("/").header("cookie", header).run_with(|ctx| {
+        keep(<Cookies as pointwork_guest::FromRequest>::from_request(&ctx, "cookies").expect("cookies are read"));
+        "ok"
+    });
+    found.take().expect("the code ran")
+}
+
+#[test]
+fn a_cookie_with_a_wrong_signature_is_absent() {
+    let set = Cookies::default().add_signed(&key(1), ("session", "ada; admin"));
+    let answer = TestRequest::get("/").run_with(move |_| (set, "ok"));
+    let value = answer.cookie("session").expect("it is set");
+    let of = |value: &str| cookies(&format!("session={value}")).signed(&key(1), "session");
+    assert_eq!(of(&value).as_deref(), Some("ada; admin"));
+    let last = value.len() - 1;
+    for wrong in [
+        &value[1..],
+        &value[..last],
+        "",
+        "ada",
+        &value.replace("ada", "eve"),
+        &format!("{value}x"),
+    ] {
+        assert_eq!(of(wrong), None, "{wrong}");
+    }
+    assert_eq!(cookies(&format!("session={value}")).signed(&key(2), "session"), None);
+}
+
+#[test]
+fn malformed_cookies_are_left_out() {
+    let cookies = cookies("a=1; =2; b; c=%ff; d=%20x");
+    assert_eq!(
+        (cookies.get("a"), cookies.get("b"), cookies.get("d")),
+        (Some("1"), None, Some(" x"))
+    );
+}
+
+#[test]
+fn a_value_of_a_cookie_is_encoded() {
+    let set = Cookies::default().add(("a", "1\r\nx-forged: 1; Path=/"));
+    let answer = TestRequest::get("/").run_with(move |_| (set, "ok"));
+    assert_eq!(answer.headers().len(), 1);
+    assert_eq!(
+        answer.cookie("a").as_deref(),
+        Some("1%0D%0Ax-forged%3A%201%3B%20Path%3D%2F")
+    );
+}
+
+#[test]
+fn a_key_that_is_short_or_absent_is_named_in_the_log_only() {
+    let failure = CookieKey::from_variable("POINTWORK_TEST_NO_SUCH_KEY").expect_err("there is none");
+    let message = "the module has no variable `POINTWORK_TEST_NO_SUCH_KEY`, expected 32 random bytes or more";
+    assert_eq!((failure.status(), failure.message()), (500, message));
+    let answer = TestRequest::get("/").run_with(|_| CookieKey::new(b"short").map(|_| "made"));
+    assert_eq!(answer.message(), Some("the server could not answer the request"));
+    assert_eq!(format!("{:?}", key(1)), "CookieKey");
+    let _ = |reply| ReplyParts::add_to(Cookies::default(), reply);
+}

@@ -1,0 +1,240 @@
+//! Arguments of handlers that are read from the request, with input that does not fit.
+
+use pointwork_guest::testing::{Answer, TestRequest};
+use pointwork_guest::{Failure, Form, HeaderMap, Json, Params, Path, Query, controller};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+struct Range {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    page: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Colour {
+    Red,
+    Blue,
+}
+
+#[derive(Debug, Deserialize)]
+struct Tags {
+    name: Option<String>,
+    #[serde(default)]
+    tag: Vec<u32>,
+}
+
+struct Read;
+
+#[controller("read")]
+impl Read {
+    #[get("pair/:first/:last")]
+    #[put("pair/:first")]
+    #[delete("pair/:first/:last/:more")]
+    fn pair(Params((first, last)): Params<(u32, u32)>) -> String {
+        format!("{first} to {last}")
+    }
+
+    #[get("named/:last/:first")]
+    #[put("named/:first")]
+    fn named(range: Params<Range>) -> String {
+        format!("{} to {}", range.first, range.last)
+    }
+
+    #[get(["one/:colour", "one"])]
+    fn one(colour: Option<Params<Colour>>) -> String {
+        format!("{colour:?}")
+    }
+
+    #[get("two/:one/:two")]
+    fn two(number: Params<u32>) -> String {
+        format!("{number:?}")
+    }
+
+    #[get("query")]
+    fn query(page: Option<Query<Page>>) -> String {
+        format!("{:?}", page.map(|page| page.page))
+    }
+
+    #[get(["result/:id", "result"])]
+    fn result(page: Result<Query<Page>, Failure>) -> String {
+        match page {
+            Ok(page) => format!("page {}", page.page),
+            Err(failure) => format!("{} {failure}", failure.status()),
+        }
+    }
+
+    #[get("path/:id")]
+    fn path(id: Result<Path<u8>, Failure>) -> String {
+        format!("{:?}", id.map_err(|failure| failure.status()))
+    }
+
+    #[get("headers")]
+    fn headers(headers: HeaderMap) -> String {
+        let values = headers.get_all("x-one").iter();
+        format!("{:?}", values.map(|value| value.as_bytes()).collect::<Vec<_>>())
+    }
+
+    #[post("form")]
+    fn form(form: Form<Tags>) -> String {
+        format!("{:?} {:?}", form.name, form.tag)
+    }
+
+    #[post("optional-form")]
+    fn optional_form(form: Option<Form<Tags>>) -> String {
+        format!("{:?}", form.map(|form| form.0.name))
+    }
+
+    #[post("optional-json")]
+    fn optional_json(json: Option<Json<u32>>) -> String {
+        format!("{json:?}")
+    }
+
+    #[post("result-text")]
+    fn result_text(text: Result<String, Failure>) -> String {
+        format!("{:?}", text.map_err(|failure| failure.code().to_owned()))
+    }
+
+    #[post("result-json")]
+    fn result_json(json: Result<Json<u32>, Failure>) -> String {
+        format!("{:?}", json.map_err(|failure| failure.status()))
+    }
+}
+
+fn get(path: &str) -> Answer {
+    TestRequest::get(path).run::<Read>()
+}
+
+fn post(path: &str) -> TestRequest {
+    TestRequest::post(path)
+}
+
+#[test]
+fn a_tuple_takes_parameters_in_order_and_a_struct_by_name() {
+    assert_eq!(get("/read/pair/3/7").text(), "3 to 7");
+    assert_eq!(get("/read/named/7/3").text(), "3 to 7");
+    assert_eq!(get("/read/one/red").text(), "Some(Params(Red))");
+    assert_eq!(get("/read/one").text(), "None");
+}
+
+#[test]
+fn a_parameter_that_does_not_parse_is_400_and_named() {
+    let answer = get("/read/pair/3/-1");
+    assert_eq!(answer.status(), 400);
+    assert_eq!(
+        answer.message(),
+        Some("path parameter `last`: invalid digit found in string, got `-1`")
+    );
+    assert_eq!(get("/read/named/99999999999/1").status(), 400);
+    let answer = get("/read/one/green");
+    let message = "path parameter `colour`: unknown variant `green`, expected `red` or `blue`, got `green`";
+    assert_eq!((answer.status(), answer.message()), (400, Some(message)));
+}
+
+#[test]
+fn a_path_with_other_parameters_than_the_type_is_a_mistake_of_the_module() {
+    for (method, path) in [
+        ("PUT", "/read/pair/3"),
+        ("DELETE", "/read/pair/3/7/9"),
+        ("PUT", "/read/named/3"),
+        ("GET", "/read/two/1/2"),
+    ] {
+        let answer = TestRequest::new(method, path).run::<Read>();
+        let message = "the server could not read the path";
+        assert_eq!(
+            (answer.status(), answer.message()),
+            (500, Some(message)),
+            "{method} {path}"
+        );
+    }
+}
+
+#[test]
+fn what_is_absent_is_none_and_what_is_malformed_an_error() {
+    assert_eq!(get("/read/query").text(), "None");
+    assert_eq!(get("/read/query?page=2").text(), "Some(2)");
+    assert_eq!(get("/read/query?page=x").status(), 400);
+    assert_eq!(get("/read/query?").status(), 400);
+    assert_eq!(post("/read/optional-form").run::<Read>().text(), "None");
+    assert_eq!(
+        post("/read/optional-form")
+            .form(&[("name", "tea")])
+            .run::<Read>()
+            .text(),
+        "Some(Some(\"tea\"))"
+    );
+    assert_eq!(
+        post("/read/optional-form").form(&[("tag", "x")]).run::<Read>().status(),
+        400
+    );
+    assert_eq!(post("/read/optional-json").run::<Read>().text(), "None");
+    assert_eq!(
+        post("/read/optional-json").json(&7).run::<Read>().text(),
+        "Some(Json(7))"
+    );
+    let empty = post("/read/optional-json").header("content-type", "application/json");
+    assert_eq!(empty.run::<Read>().status(), 400);
+}
+
+#[test]
+fn a_handler_that_takes_a_result_gets_the_failure() {
+    assert_eq!(get("/read/result?page=3").text(), "page 3");
+    let text = get("/read/result/7?page=x").text();
+    assert_eq!(text, "400 query: `page`: invalid digit found in string");
+    assert_eq!(get("/read/path/7").text(), "Ok(Path(7))");
+    assert_eq!(get("/read/path/300").text(), "Err(400)");
+    let request = post("/read/result-text").body([0xfc]);
+    assert_eq!(request.run::<Read>().text(), "Err(\"bad-payload\")");
+    let request = post("/read/result-json").header("content-type", "text/plain");
+    assert_eq!(request.body("7").run::<Read>().text(), "Err(415)");
+}
+
+#[test]
+fn a_form_is_read_by_its_names() {
+    let request = post("/read/form").form(&[("tag", "1"), ("name", "green tea & milk"), ("tag", "2")]);
+    assert_eq!(request.run::<Read>().text(), "Some(\"green tea & milk\") [1, 2]");
+    let request = post("/read/form").body("name=%ff+%");
+    assert_eq!(request.run::<Read>().text(), "Some(\"\u{fffd} %\") []");
+    let request = post("/read/form").form(&[("name", "tea"), ("name", "milk")]);
+    assert_eq!(request.run::<Read>().status(), 400);
+}
+
+#[test]
+fn a_form_of_another_content_type_is_415() {
+    let answer = post("/read/form").json(&7).run::<Read>();
+    let message = "body: expected `content-type: application/x-www-form-urlencoded`, got `application/json`";
+    assert_eq!((answer.status(), answer.message()), (415, Some(message)));
+    let request = post("/read/form").header("content-type", "Application/X-WWW-Form-urlencoded; charset=utf-8");
+    assert_eq!(request.body("name=tea").run::<Read>().text(), "Some(\"tea\") []");
+}
+
+#[test]
+fn a_form_of_ten_thousand_keys_is_read() {
+    let mut keys: Vec<_> = (0..10_000)
+        .map(|number| (format!("key{number}"), number.to_string()))
+        .collect();
+    keys.push(("name".into(), "tea".into()));
+    assert_eq!(post("/read/form").form(&keys).run::<Read>().text(), "Some(\"tea\") []");
+    let same: Vec<_> = (0..10_000).map(|number| ("tag", number)).collect();
+    let text = post("/read/form").form(&same).run::<Read>().text();
+    assert!(text.ends_with(" 9998, 9999]"), "{text:.100}");
+}
+
+#[test]
+fn all_headers_are_there_with_their_bytes() {
+    let request = TestRequest::get("/read/headers")
+        .header("X-One", "1")
+        .header("x-one", [0xfc]);
+    assert_eq!(request.run::<Read>().text(), "[[49], [252]]");
+}
+
+#[test]
+fn cookies_of_a_test_are_one_header() {
+    let request = TestRequest::get("/").cookie("a", "1").cookie("b", "2");
+    assert_eq!(request.run_with(|ctx| ctx.header("cookie")).text(), "a=1; b=2");
+}
