@@ -33,7 +33,7 @@ use crate::request::Request;
 ///     #[post]
 ///     fn login(cookies: Cookies, login: Form<Login>) -> Result<(Cookies, Redirect), Failure> {
 ///         let session = Cookie::build(("session", login.0.user)).path("/").http_only(true).secure(true).same_site(SameSite::Lax);
-///         Ok((cookies.add_signed(&key()?, session), Redirect::to("/session")))
+///         Ok((cookies.set_signed(&key()?, session), Redirect::to("/session")))
 ///     }
 ///
 ///     #[get]
@@ -74,7 +74,7 @@ impl Cookies {
     }
 
     /// Sets a cookie.
-    pub fn add(mut self, cookie: impl Into<Cookie<'static>>) -> Self {
+    pub fn set(mut self, cookie: impl Into<Cookie<'static>>) -> Self {
         self.0.add(cookie);
         self
     }
@@ -95,7 +95,7 @@ impl Cookies {
     }
 
     /// Sets a cookie whose value clients can read, and cannot change.
-    pub fn add_signed(mut self, key: &CookieKey, cookie: impl Into<Cookie<'static>>) -> Self {
+    pub fn set_signed(mut self, key: &CookieKey, cookie: impl Into<Cookie<'static>>) -> Self {
         self.0.signed_mut(&key.0).add(cookie);
         self
     }

@@ -141,7 +141,7 @@ fn cookies(header: &str) -> Cookies {
 
 #[test]
 fn a_cookie_with_a_wrong_signature_is_absent() {
-    let set = Cookies::default().add_signed(&key(1), ("session", "ada; admin"));
+    let set = Cookies::default().set_signed(&key(1), ("session", "ada; admin"));
     let answer = TestRequest::get("/").run_with(move |_| (set, "ok"));
     let value = answer.cookie("session").expect("it is set");
     let of = |value: &str| cookies(&format!("session={value}")).signed(&key(1), "session");
@@ -171,7 +171,7 @@ fn malformed_cookies_are_left_out() {
 
 #[test]
 fn a_value_of_a_cookie_is_encoded() {
-    let set = Cookies::default().add(("a", "1\r\nx-forged: 1; Path=/"));
+    let set = Cookies::default().set(("a", "1\r\nx-forged: 1; Path=/"));
     let answer = TestRequest::get("/").run_with(move |_| (set, "ok"));
     assert_eq!(answer.headers().len(), 1);
     assert_eq!(

@@ -43,10 +43,12 @@ impl Progress {
     }
 }
 
+type Chunks = LocalBoxStream<'static, Result<Vec<u8>, Failure>>;
+
 /// The chunks of a body, each followed by one pending poll: multer keeps everything that is ready.
 pub(super) struct Source {
     /// multer wants a stream that may move to another thread. A module has one thread, and a unit test keeps to its own.
-    chunks: SendWrapper<(LocalBoxStream<'static, Result<Vec<u8>, Failure>>, Rc<Progress>)>,
+    chunks: SendWrapper<(Chunks, Rc<Progress>)>,
 }
 
 impl Source {

@@ -14,6 +14,7 @@ pub enum ByMultipart {}
 
 macro_rules! multipart {
     ($ty:ty: $open:expr) => {
+        #[diagnostic::do_not_recommend]
         impl<F: ModuleForm> HandlerArgument<F, ByMultipart> for $ty {
             const KIND: ArgumentKind = ArgumentKind::Body;
             const HAS_FORM: bool = true;

@@ -6,7 +6,7 @@ use super::request::TestRequest;
 use crate::controller::Controller;
 
 /// Runs a request by the controller that has a route for it; gives it back otherwise.
-type Run = fn(TestRequest) -> Result<Answer, TestRequest>;
+type Run = fn(TestRequest) -> Result<Answer, Box<TestRequest>>;
 
 /// Requests of one client to several controllers, one after the other: cookies that a reply sets are sent with the next
 /// request.
@@ -106,7 +106,7 @@ impl TestFlow {
                     self.keep(&answer);
                     return answer;
                 }
-                Err(request) => left = request,
+                Err(request) => left = *request,
             }
         }
         let names: Vec<_> = self.controllers.iter().map(|(name, _)| *name).collect();

@@ -204,10 +204,10 @@ impl TestRequest {
     }
 
     /// Runs the handler, or gives the request back with the list of all routes.
-    pub(super) fn try_run<C: Controller>(mut self) -> Result<Answer, (Self, String)> {
+    pub(super) fn try_run<C: Controller>(mut self) -> Result<Answer, (Box<Self>, String)> {
         let found = match find::<C>(&self.0.method, &self.0.path) {
             Ok(found) => found,
-            Err(routes) => return Err((self, routes)),
+            Err(routes) => return Err((Box::new(self), routes)),
         };
         self.0.params = found.params;
         self.0.route = found.pattern.to_string();

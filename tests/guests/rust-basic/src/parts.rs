@@ -47,7 +47,7 @@ impl Parts {
     #[post("login")]
     fn login(cookies: Cookies, login: Form<Login>) -> Result<impl IntoReply, Failure> {
         Ok((
-            cookies.add_signed(&key()?, ("user", login.0.user)),
+            cookies.set_signed(&key()?, ("user", login.0.user)),
             Redirect::to("/parts/user"),
         ))
     }
