@@ -27,7 +27,7 @@ impl Replies {
     }
 
     #[get("tuple")]
-    fn tuple(target: Query<Target>) -> Result<(HttpStatus, [(&'static str, String); 1], &'static str), Failure> {
+    fn tuple(target: Query<Target>) -> Result<impl IntoReply, Failure> {
         Ok((HttpStatus::ACCEPTED, [("x-to", target.0.to)], "body"))
     }
 
