@@ -4,9 +4,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::context::{AsyncContext, Context};
-use crate::extract::FromContext;
 use crate::failure::Failure;
-use crate::form::ModuleForm;
 use crate::guards_run::GuardRun;
 use crate::reply::Outcome;
 
@@ -98,7 +96,7 @@ impl<G: Guard> Guarded<G> {
     }
 
     /// What the guard made of the request before, if it ran.
-    fn known<F>(context: &Context<F>) -> Option<Result<Self, Failure>> {
+    pub(crate) fn known<F>(context: &Context<F>) -> Option<Result<Self, Failure>> {
         let mut next = context.guards.last();
         while let Some(ran) = next {
             let any: Rc<dyn Any> = Rc::clone(&ran) as _;
@@ -110,7 +108,8 @@ impl<G: Guard> Guarded<G> {
         None
     }
 
-    fn keep<F>(context: &Context<F>, result: Result<G::Value, Failure>) -> Result<Self, Failure> {
+    /// Keeps what the guard made of the request.
+    pub(crate) fn keep<F>(context: &Context<F>, result: Result<G::Value, Failure>) -> Result<Self, Failure> {
         let checked = Rc::new(Checked {
             result,
             before: context.guards.last(),
@@ -147,16 +146,5 @@ impl<G: Guard> Clone for Guarded<G> {
 impl<G: Guard<Value: fmt::Debug>> fmt::Debug for Guarded<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Guarded").field(&**self).finish()
-    }
-}
-
-impl<F: ModuleForm, G: Guard> FromContext<F> for Guarded<G> {
-    const GUARD: Option<&'static DeclaredGuard> = Some(&G::DECLARED);
-
-    async fn from_context(context: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
-        match Self::known(context) {
-            Some(known) => known,
-            None => Self::keep(context, F::run::<G>(context).await),
-        }
     }
 }

@@ -22,6 +22,17 @@ pub(crate) struct Names {
     pub(crate) fail: TokenStream,
 }
 
+/// How the arguments of a handler or guard are read, and its guards and hooks run.
+#[derive(Clone, Copy)]
+pub(crate) enum Read {
+    /// In a synchronous module.
+    Blocking,
+    /// In an asynchronous module.
+    Async,
+    /// In an asynchronous module, for a function of the synchronous form.
+    Either,
+}
+
 /// The form of a block: asynchronous if one of its functions is, or takes a context of that form.
 pub(crate) fn form<'a>(mut signatures: impl Iterator<Item = &'a Signature>) -> (bool, TokenStream) {
     let is_async = signatures.any(|signature| signature.is_async || signature.takes_async);

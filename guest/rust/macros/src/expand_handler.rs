@@ -7,7 +7,7 @@ use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{
-    Names, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
+    Names, Read, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
 };
 use crate::handler::Handler;
 use crate::mapping::Mapping;
@@ -212,17 +212,6 @@ fn routes(index: u32, handler: &Handler, needed: &[TokenStream]) -> Vec<TokenStr
         }
     });
     routes.collect()
-}
-
-/// How the arguments of a handler are read, and its guards and hooks run.
-#[derive(Clone, Copy)]
-enum Read {
-    /// In a synchronous module.
-    Blocking,
-    /// In an asynchronous module.
-    Async,
-    /// In an asynchronous module, for a function without `async`.
-    Either,
 }
 
 fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Names) -> TokenStream {

@@ -8,7 +8,7 @@ use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
-use crate::expand::{Names, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
+use crate::expand::{Names, Read, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
 use crate::signature::{Signature, Terms};
 
 /// A guard or an after-hook.
@@ -90,7 +90,7 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     let read = match block.items.iter_mut().find(is_named) {
         Some(ImplItem::Fn(function)) => {
             keep_name(function);
-            Some(Read::new(kind, function, &mut errors))
+            Some(GuardFunction::new(kind, function, &mut errors))
         }
         _ => {
             let message = format!(
@@ -166,7 +166,7 @@ fn declared(key: &str, name: &str, blocks: &TokenStream, waits: &TokenStream, ev
 }
 
 /// The function of the block.
-struct Read {
+struct GuardFunction {
     signature: Signature,
     /// The type that it returns; `()` if it gives none.
     output: TokenStream,
@@ -174,7 +174,7 @@ struct Read {
     is_observer: bool,
 }
 
-impl Read {
+impl GuardFunction {
     fn new(kind: Kind, function: &ImplItemFn, errors: &mut Errors) -> Self {
         let mut signature = Signature::read(function, &kind.terms(), errors);
         let is_observer = kind == Kind::After
@@ -212,12 +212,12 @@ impl Read {
         let run = if is_async {
             quote!(::core::unreachable!("it has the asynchronous form only"))
         } else {
-            self.run(kind, &blocking, Reads::Blocking)
+            self.run(kind, &blocking, Read::Blocking)
         };
         let reads = if is_async || is_generic {
-            Reads::Async
+            Read::Async
         } else {
-            Reads::Either
+            Read::Either
         };
         let run_async = self.run(kind, if is_generic { &asynchronous } else { form }, reads);
         let checks = self.checks(kind, ty, form);
@@ -317,24 +317,24 @@ impl Read {
         signature
     }
 
-    /// Reads the arguments and calls the function.
-    fn run(&self, kind: Kind, form: &TokenStream, reads: Reads) -> TokenStream {
+    /// Read the arguments and calls the function.
+    fn run(&self, kind: Kind, form: &TokenStream, reads: Read) -> TokenStream {
         let private = quote!(::pointwork_guest::__private);
         let names = self.names(kind, form);
         let signature = self.signature_of(form);
         // In the synchronous form, what the function awaits is done when it is polled.
-        let is_polled = matches!(reads, Reads::Blocking) && signature.is_async;
+        let is_polled = matches!(reads, Read::Blocking) && signature.is_async;
         let call = call(&signature, form, &names, |argument| {
             let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
             match reads {
-                Reads::Blocking if is_polled => {
+                Read::Blocking if is_polled => {
                     quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await)
                 }
-                Reads::Blocking => quote_spanned! {ty.span()=>
+                Read::Blocking => quote_spanned! {ty.span()=>
                     #private::now(<#ty as #trait_<#form, _>>::ready(context, #name))
                 },
-                Reads::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await),
-                Reads::Either => ready_async(ty, name, form, &names, &quote!(context)),
+                Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await),
+                Read::Either => ready_async(ty, name, form, &names, &quote!(context)),
             }
         });
         let result = match kind {
@@ -417,15 +417,4 @@ impl Read {
         });
         checks.collect()
     }
-}
-
-/// How the arguments are read.
-#[derive(Clone, Copy)]
-enum Reads {
-    /// In the synchronous form.
-    Blocking,
-    /// In the asynchronous form.
-    Async,
-    /// In the asynchronous form, for a function that has the synchronous one.
-    Either,
 }

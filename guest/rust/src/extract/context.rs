@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::form::ModuleForm;
-use crate::guard::DeclaredGuard;
+use crate::guard::{DeclaredGuard, Guard, Guarded};
 
 /// A type that handlers can take as an argument, made with the context of the request, so that it may call events:
 /// [`Guarded`](crate::Guarded), and types of yours.
@@ -52,4 +52,16 @@ pub trait FromContext<F: ModuleForm>: Sized {
     ///
     /// There is no such value. The error is the reply.
     fn from_context(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self, Failure>>;
+}
+
+/// Runs the guard, unless it ran before for the request.
+impl<F: ModuleForm, G: Guard> FromContext<F> for Guarded<G> {
+    const GUARD: Option<&'static DeclaredGuard> = Some(&G::DECLARED);
+
+    async fn from_context(context: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
+        match Self::known(context) {
+            Some(known) => known,
+            None => Self::keep(context, F::run::<G>(context).await),
+        }
+    }
 }
