@@ -1,4 +1,5 @@
-//! Log lines for the host's log, in the span of the request that caused them and with the module path as target.
+//! Log lines for the host's log, in the span of the request that caused them. The target of a line is `pointwork::guest::log`, which directives
+//! of `--log-level` name; the module path is the field `from`.
 //!
 //! The macros take the arguments of `format!`. Fields come before the message, as `name = value` for a value that is
 //! written by `Display`, or `name:? = value` by `Debug`:

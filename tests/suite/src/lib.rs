@@ -35,3 +35,8 @@ pub use pointwork_wire_tests::client;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+/// The snippets of the page about handlers compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/handlers.md")]
+mod handlers {}

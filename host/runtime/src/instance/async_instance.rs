@@ -166,7 +166,14 @@ impl Driver {
         };
         match result {
             Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
-            Some(Err(error)) => trapped(&pre, None, &error, Some(store.data_mut())),
+            Some(Err(error)) => {
+                let end = trapped(&pre, None, &error, Some(store.data_mut()));
+                if state.in_flight() == 0 {
+                    // Code that went on after its call: no call reports the crash.
+                    pre.version.admission.report(end.clone());
+                }
+                end
+            }
             None => {
                 let message = "the instance was given up: a call in it did not end by its deadline";
                 crash(&pre, CrashKind::Trap, message)

@@ -354,7 +354,14 @@ impl AsyncPool {
         self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
-                Ok(None) => cpu_exceeded(&pre, None),
+                Ok(None) => {
+                    let end = cpu_exceeded(&pre, None);
+                    if state.in_flight() == 0 {
+                        // As for a trap of such code: no call reports it.
+                        pre.version.admission.report(end.clone());
+                    }
+                    end
+                }
                 Err(error) => panicked(&pre, None, format!("the instance did not end: {error}")),
             };
             state.close();

@@ -120,6 +120,11 @@ impl Admission {
         }
     }
 
+    /// Reports a crash that no call reports.
+    pub(crate) fn report(&self, crash: Crash) {
+        self.bus.report(crash);
+    }
+
     pub(crate) fn begin_trial(&self, on_failure: OnFailure) {
         self.trial.begin(on_failure);
     }
