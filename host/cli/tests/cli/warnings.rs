@@ -47,8 +47,9 @@ impl Orders {
     }
 
     #[delete]
-    fn waits() {
+    fn waits() -> String {
         std::thread::sleep(std::time::Duration::from_secs(1));
+        String::new()
     }
 
     #[patch]
@@ -95,7 +96,7 @@ pub mod carts {
     #[pointwork_guest::controller("carts")]
     impl Carts {
         #[get]
-        fn list() {}
+        fn list() -> String { String::new() }
     }
 }
 
@@ -104,7 +105,7 @@ pub struct Orders;
 #[pointwork_guest::controller("orders")]
 impl Orders {
     #[get]
-    fn list() {}
+    fn list() -> String { String::new() }
 
     /// A helper.
     pub fn helper() {}
@@ -124,7 +125,7 @@ struct Old;
 #[pointwork_guest::controller("old")]
 impl Old {
     #[get]
-    fn list() {}
+    fn list() -> String { String::new() }
 }
 
 pointwork_guest::module! { Orders }
@@ -152,7 +153,7 @@ fn mistake_in_a_controller_is_one_error() {
         ("none", "struct A; module! { A }"),
         (
             "waits",
-            "struct A; #[controller] impl A { #[get] async fn list() {} } module! { A }",
+            "struct A; #[controller] impl A { #[get] async fn list() -> String { String::new() } } module! { A }",
         ),
         (
             "listens",
@@ -169,15 +170,15 @@ fn mistake_in_a_controller_is_one_error() {
         ),
         (
             "twice",
-            "struct A; #[controller] impl A { #[get] fn a() {} } module! { A } module! { A }",
+            "struct A; #[controller] impl A { #[get] fn a() -> String { String::new() } } module! { A } module! { A }",
         ),
         (
             "apart",
-            "struct A; #[controller] impl A { #[get] fn a() {} } module! { A } mod b { pointwork_guest::module! { super::A } }",
+            "struct A; #[controller] impl A { #[get] fn a() -> String { String::new() } } module! { A } mod b { pointwork_guest::module! { super::A } }",
         ),
         (
             "routes",
-            "struct A; #[controller] impl A { #[get] fn a() {} } struct B; #[controller] impl B { #[get] fn a() {} } module! { A, B }",
+            "struct A; #[controller] impl A { #[get] fn a() -> String { String::new() } } struct B; #[controller] impl B { #[get] fn a() -> String { String::new() } } module! { A, B }",
         ),
     ] {
         let source = format!("#![allow(unused)] use pointwork_guest::{{channel, controller, module}}; {source}");
