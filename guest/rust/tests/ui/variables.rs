@@ -34,7 +34,7 @@ struct Health;
 #[controller("health")]
 impl Health {
     #[get]
-    fn show() {}
+    fn show() -> String { String::new() }
 }
 
 module! { Health; variables: Health }
