@@ -8,7 +8,7 @@ use crate::failure::Failure;
 impl From<Payload> for types::Payload {
     fn from(payload: Payload) -> Self {
         match payload {
-            Payload::Json(text) => Self::Json(text),
+            Payload::Json(text) => Self::Json(text.into_owned()),
             Payload::Bytes { content_type, data } => Self::Bytes(types::Binary {
                 content_type: content_type.into_owned(),
                 data: data.into(),
@@ -20,7 +20,7 @@ impl From<Payload> for types::Payload {
 impl From<types::Payload> for Payload {
     fn from(payload: types::Payload) -> Self {
         match payload {
-            types::Payload::Json(text) => Self::Json(text),
+            types::Payload::Json(text) => Self::Json(text.into()),
             types::Payload::Bytes(binary) => Self::Bytes {
                 content_type: binary.content_type.into(),
                 data: binary.data.into(),

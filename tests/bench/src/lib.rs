@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use http::{Request, Response, StatusCode};
-use pointwork::{App, AppOptions, Body, Context, Delivery, Payload, Staged, Transport};
+use pointwork::{App, AppOptions, Body, Context, Delivery, Failure, Payload, Staged, Transport};
 use pointwork_core::routing::Pattern;
 use pointwork_core::{Reporter, Router};
 use pointwork_wasi::{ADAPTER, MODULE};
@@ -58,7 +58,7 @@ pub async fn app() -> Result<App> {
     })?;
     app.get("/native/:id/call", |ctx: Context| async move {
         let payload = Payload::json(ctx.param("id").unwrap_or_default())?;
-        ctx.call_raw("bench:echo", payload).await?.to::<String>()
+        Ok::<String, Failure>(ctx.call_raw("bench:echo", payload).await?.to()?)
     })?;
     app.channel("bench")
         .on_raw("echo", |_: Delivery, payload: Payload| async move { Ok(payload) })?

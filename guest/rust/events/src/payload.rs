@@ -33,7 +33,7 @@ use crate::json::{JSON, from_json, is_json};
 #[derive(Clone)]
 pub enum Payload {
     /// A JSON text. Nothing checks that it is one before a reader parses it.
-    Json(String),
+    Json(Cow<'static, str>),
     /// Bytes of any content type.
     Bytes {
         /// How to read the bytes, such as `image/png`.
@@ -52,7 +52,7 @@ impl Payload {
         }
         // Without a copy, if nothing else holds the bytes.
         match String::from_utf8(Vec::from(data)) {
-            Ok(text) => Self::Json(text),
+            Ok(text) => Self::Json(text.into()),
             Err(error) => Self::Bytes {
                 content_type,
                 data: error.into_bytes().into(),
@@ -66,14 +66,13 @@ impl Payload {
     ///
     /// The value cannot be written as JSON, such as a map whose keys are not text.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, PayloadError> {
-        serde_json::to_string(value)
-            .map(Self::Json)
-            .map_err(PayloadError::Write)
+        let text = serde_json::to_string(value).map_err(PayloadError::Write)?;
+        Ok(Self::Json(text.into()))
     }
 
     /// No value: the JSON text `null`.
     pub fn null() -> Self {
-        Self::Json("null".to_owned())
+        Self::Json("null".into())
     }
 
     /// The content type; `application/json` unless both sides agree on another.
@@ -103,7 +102,8 @@ impl Payload {
     /// The bytes, without a copy.
     pub fn into_data(self) -> Bytes {
         match self {
-            Self::Json(text) => text.into(),
+            Self::Json(Cow::Borrowed(text)) => Bytes::from_static(text.as_bytes()),
+            Self::Json(Cow::Owned(text)) => text.into(),
             Self::Bytes { data, .. } => data,
         }
     }

@@ -7,7 +7,7 @@ use crate::guest::reply::failure_out;
 
 pub(crate) fn payload_in(payload: types::Payload) -> Payload {
     match payload {
-        types::Payload::Json(text) => Payload::Json(text),
+        types::Payload::Json(text) => Payload::Json(text.into()),
         types::Payload::Bytes(binary) => Payload::Bytes {
             content_type: binary.content_type.into(),
             data: binary.data.into(),
@@ -21,7 +21,7 @@ pub(crate) fn payload_in(payload: types::Payload) -> Payload {
 /// [`BAD_PAYLOAD`](pointwork_core::FailureCode::BAD_PAYLOAD) if it is JSON by its content type and not UTF-8.
 pub(crate) fn payload_out(payload: Payload) -> Result<types::Payload, Failure> {
     let (content_type, data) = match payload {
-        Payload::Json(text) => return Ok(types::Payload::Json(text)),
+        Payload::Json(text) => return Ok(types::Payload::Json(text.into_owned())),
         // Without a copy, if nothing else holds the bytes.
         Payload::Bytes { content_type, data } => (content_type, Vec::from(data)),
     };

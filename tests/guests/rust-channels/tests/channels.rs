@@ -36,12 +36,14 @@ fn the_events_of_a_channel_are_declared_in_order_without_its_name() {
         [
             (0, "by_id", "product:by-id"),
             (1, "nest", "nest"),
-            (2, "trap", "trap"),
-            (3, "fail", "fail"),
-            (4, "ask", "ask")
+            (2, "picture", "picture"),
+            (3, "look", "look"),
+            (4, "trap", "trap"),
+            (5, "fail", "fail"),
+            (6, "ask", "ask")
         ]
     );
-    assert_eq!((Db::NAME, Db::LISTENERS, Db::helper()), ("db", 5, "helper"));
+    assert_eq!((Db::NAME, Db::LISTENERS, Db::helper()), ("db", 7, "helper"));
 }
 
 #[test]
