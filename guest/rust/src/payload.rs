@@ -11,7 +11,7 @@ impl From<Payload> for types::Payload {
             Payload::Json(text) => Self::Json(text.into_owned()),
             Payload::Bytes { content_type, data } => Self::Bytes(types::Binary {
                 content_type: content_type.into_owned(),
-                data: data.into(),
+                data,
             }),
         }
     }
@@ -23,7 +23,7 @@ impl From<types::Payload> for Payload {
             types::Payload::Json(text) => Self::Json(text.into()),
             types::Payload::Bytes(binary) => Self::Bytes {
                 content_type: binary.content_type.into(),
-                data: binary.data.into(),
+                data: binary.data,
             },
         }
     }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,24 +37,23 @@ pub enum Payload {
     Bytes {
         /// How to read the bytes, such as `image/png`.
         content_type: Cow<'static, str>,
-        /// The bytes. A clone of the payload shares them.
-        data: Bytes,
+        /// The bytes.
+        data: Vec<u8>,
     },
 }
 
 impl Payload {
     /// Data of any content type. UTF-8 of the type `application/json` is [`Json`](Self::Json).
-    pub fn new(content_type: impl Into<Cow<'static, str>>, data: impl Into<Bytes>) -> Self {
+    pub fn new(content_type: impl Into<Cow<'static, str>>, data: impl Into<Vec<u8>>) -> Self {
         let (content_type, data) = (content_type.into(), data.into());
         if content_type != JSON {
             return Self::Bytes { content_type, data };
         }
-        // Without a copy, if nothing else holds the bytes.
-        match String::from_utf8(Vec::from(data)) {
+        match String::from_utf8(data) {
             Ok(text) => Self::Json(text.into()),
             Err(error) => Self::Bytes {
                 content_type,
-                data: error.into_bytes().into(),
+                data: error.into_bytes(),
             },
         }
     }
@@ -100,10 +98,9 @@ impl Payload {
     }
 
     /// The bytes, without a copy.
-    pub fn into_data(self) -> Bytes {
+    pub fn into_data(self) -> Vec<u8> {
         match self {
-            Self::Json(Cow::Borrowed(text)) => Bytes::from_static(text.as_bytes()),
-            Self::Json(Cow::Owned(text)) => text.into(),
+            Self::Json(text) => text.into_owned().into_bytes(),
             Self::Bytes { data, .. } => data,
         }
     }

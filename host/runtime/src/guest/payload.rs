@@ -10,7 +10,7 @@ pub(crate) fn payload_in(payload: types::Payload) -> Payload {
         types::Payload::Json(text) => Payload::Json(text.into()),
         types::Payload::Bytes(binary) => Payload::Bytes {
             content_type: binary.content_type.into(),
-            data: binary.data.into(),
+            data: binary.data,
         },
     }
 }
@@ -22,8 +22,7 @@ pub(crate) fn payload_in(payload: types::Payload) -> Payload {
 pub(crate) fn payload_out(payload: Payload) -> Result<types::Payload, Failure> {
     let (content_type, data) = match payload {
         Payload::Json(text) => return Ok(types::Payload::Json(text.into_owned())),
-        // Without a copy, if nothing else holds the bytes.
-        Payload::Bytes { content_type, data } => (content_type, Vec::from(data)),
+        Payload::Bytes { content_type, data } => (content_type, data),
     };
     if !is_json(&content_type) {
         let content_type = content_type.into_owned();

@@ -34,7 +34,7 @@ impl Run {
         Self {
             delivery,
             content_type: payload.content_type().to_owned(),
-            text: payload.into_data().into(),
+            text: payload.into_data(),
             context: None,
             writer: None,
         }

@@ -1,7 +1,6 @@
 //! A call, and the one listener that answers it (spec C, H3, H8).
 
 use anyhow::Result;
-use pointwork_core::bytes::Bytes;
 use pointwork_core::{Context, Failure, Payload};
 
 use super::watch::Gate;
@@ -69,7 +68,7 @@ async fn a_native_handler_calls_as_a_guest_does(harness: Harness) -> Result<()> 
     let ask = |context: Context| async move {
         let event = context.param("event").unwrap_or_default();
         let result = context.call_raw(event, Payload::json("asked")?).await?;
-        Ok::<Bytes, Failure>(result.into_data())
+        Ok::<Vec<u8>, Failure>(result.into_data())
     };
     for flavor in Flavor::ALL {
         let channel = Channel::new("db")
