@@ -159,7 +159,7 @@ static void on_cancelled(void *cancelled, pw_reply *reply) {
 
 static void on_never(void *kept, pw_event *event, pw_answer *answer) {
     (void)event;
-    *(pw_answer **)kept = answer;
+    __atomic_store_n((pw_answer **)kept, answer, __ATOMIC_RELEASE);
 }
 
 static void on_log(void *lines, pw_level level, const char *target, const char *line) {
@@ -313,9 +313,14 @@ static void waited_for_and_cancelled(void) {
     OK(pw_app_listen(other, "db", "ask", PW_RUNS_INLINE, on_never, &kept, NULL));
     OK(pw_app_load_file(other, "shop", component("one"), NULL, NULL, NULL));
     OK(pw_app_begin(other, request_of("GET", "/ask"), &reply, &in_flight, on_cancelled, &cancelled));
+    // A guest that used up its slice calls the function, and is dropped, on another thread.
+    for (int left = 10000; left > 0 && __atomic_load_n(&kept, __ATOMIC_ACQUIRE) == NULL; left--)
+        usleep(1000);
     pw_in_flight_cancel(in_flight);
     signal_wait(&cancelled, 1);
     pw_in_flight_free(in_flight);
+    for (int left = 10000; left > 0 && !pw_answer_is_cancelled(kept); left--)
+        usleep(1000);
     FAILS(pw_answer_json(kept, "null"), PW_ERROR_KIND_CLOSED, "nobody waits");
     pw_answer_free(kept);
     signal_t closed;
