@@ -86,7 +86,7 @@ impl ReplyParts for LastModified {
     }
 }
 
-/// What identifies the present version: an [`ETag`], a [`LastModified`], or both as a tuple.
+/// The validators of the present version: an [`ETag`], a [`LastModified`], or both as a tuple.
 pub trait Validators: ReplyParts {
     #[doc(hidden)]
     fn etag(&self) -> Option<&ETag>;
@@ -170,7 +170,7 @@ pub struct Conditions {
     if_unmodified_since: Option<SystemTime>,
 }
 
-/// What the conditions say about the present version.
+/// The result of comparing the conditions with the present version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Holds,

@@ -133,7 +133,7 @@ pub(crate) fn now<T>(future: impl Future<Output = Result<T, Failure>>) -> Result
         std::task::Poll::Ready(result) => result,
         std::task::Poll::Pending => {
             crate::log::error!(
-                "code of the synchronous form waits for a future that is not of a functions of `ModuleForm`"
+                "code of the synchronous form waits for a future that is not of a function of `ModuleForm`"
             );
             Err(Failure::new(500_u16, "the server could not answer the request"))
         }

@@ -178,7 +178,7 @@ impl EventData for Payload {
     }
 }
 
-/// A value that is no payload, or a payload that is no such value. It converts into the `Failure` of guests and hosts.
+/// The error of a conversion between a value and a payload. The error converts into the `Failure` of guests and hosts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PayloadError {

@@ -111,7 +111,7 @@ fn needed(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Ve
     guards.chain(arguments).chain(hooks).collect()
 }
 
-/// What all handlers need, and the events of the block with those of its guards.
+/// The checks of all handlers, and the events of the block with the events of its guards.
 fn all_needed(block: &Block, handlers: &[Handler], form: &TokenStream, names: &Names) -> (TokenStream, TokenStream) {
     let (ty, own) = (&block.ty, &block.events_used);
     let all: Vec<_> = handlers

@@ -157,7 +157,7 @@ fn check_contexts(handlers: &[Handler], errors: &mut Errors) {
 #[derive(Default)]
 struct Added {
     types: Vec<Type>,
-    /// Whether one of them is `none`, so that those of the block are left out.
+    /// Whether `none` is among the names, which leaves out the guards or hooks of the block.
     without_block: bool,
 }
 

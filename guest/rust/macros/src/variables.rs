@@ -18,9 +18,9 @@ struct Variable<'a> {
     description: String,
 }
 
-/// What takes the place of a variable that is missing.
+/// The value of a variable that is missing.
 enum Default {
-    /// What the type says.
+    /// The default of the type: `None` for an `Option`, otherwise an error.
     OfType,
     /// Its `Default`.
     Implemented,
