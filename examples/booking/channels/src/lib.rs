@@ -43,3 +43,10 @@ impl Pictures {
 }
 
 module! { channels: Accounts, Pictures; variables: Settings }
+
+#[test]
+fn token_belongs_to_a_user() {
+    let event = pointwork_guest::testing::TestEvent::new::<UserOf>("mate".to_owned());
+    let reaction = event.variable("TOKENS", "ada=tea bob=mate").run::<Accounts>();
+    assert_eq!(reaction.output::<UserOf>().as_deref(), Some("bob"));
+}

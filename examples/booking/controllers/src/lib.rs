@@ -21,10 +21,8 @@ impl SignedIn {
         let header = ctx.header("authorization").unwrap_or_default();
         let token = header.strip_prefix("Bearer ").unwrap_or_default();
         let user = ctx.call::<UserOf>(token.to_owned())?;
-        user.ok_or_else(|| {
-            ctx.throw(HttpStatus::UNAUTHORIZED, "no valid token")
-                .header("www-authenticate", "Bearer")
-        })
+        let refused = ctx.throw(HttpStatus::UNAUTHORIZED, "no valid token");
+        user.ok_or(refused.header("www-authenticate", "Bearer"))
     }
 }
 
