@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{GuestTaskId, ResourceTable};
 
 use crate::Grants;
 use crate::guest::bindings::types;
@@ -81,6 +81,8 @@ pub(crate) struct Guest {
     tasks: Tasks,
     /// Of the only call, in the synchronous form; otherwise of code that no call runs.
     own: CallState,
+    /// The task of an ended call whose code printed last.
+    own_printer: Option<GuestTaskId>,
     /// The latest time that a call of the instance was told.
     latest: Option<SystemTime>,
     random: Random,
@@ -114,9 +116,8 @@ impl Guest {
     /// If something that is granted is missing, such as a directory.
     pub(crate) fn new(version: &VersionState, grants: &Arc<Grants>) -> Result<Self> {
         let limits = &version.limits;
-        let calls = if version.shares { limits.in_flight } else { 1 };
-        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
-        let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
+        let shares = version.shares;
+        let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, shares));
         let call = CurrentCall::default();
         let wasi = version
             .uses_wasi
@@ -129,19 +130,20 @@ impl Guest {
             module: version.module.clone(),
             wasi: wasi.transpose()?,
             lines,
-            emits: Budget::new("emits", "events", limits.emits, calls),
+            emits: Budget::new("emits", "events", limits.emits, shares),
             memory: version.memory.clone(),
             memory_logged: AtomicBool::new(false),
             calls_since_count: 0,
             counted: version.admission.instance(),
             panic: None,
             call,
-            shares: version.shares,
+            shares,
             streams: version.streams.clone(),
             slot: None,
             history: None,
             tasks: Tasks::default(),
             own: CallState::default(),
+            own_printer: None,
             latest: None,
             random: Random::default(),
             variables: version.variables.clone(),
