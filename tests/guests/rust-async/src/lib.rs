@@ -192,6 +192,8 @@ impl After {
     #[get("prints/:name")]
     async fn prints(ctx: AsyncContext, name: Path<String>) -> &'static str {
         spawn_local(async move {
+            // The call ends first, whose end is the end of a line.
+            yield_async().await;
             print(&format!("half of {}, ", *name));
             if ctx.call::<Wait>(1).await.is_ok() {
                 print(&format!("rest of {}\n", *name));
