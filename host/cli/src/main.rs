@@ -87,7 +87,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> error::Result<()> {
         Command::New(args) => new::run(args, terminal),
         Command::Dev(args) => dev::run(args, terminal),
         Command::Vendor(args) => new::vendor(args, terminal),
-        Command::Routes(args) => routes::run(args, terminal),
+        Command::Routes(args) => routes::run(args),
         Command::Serve(args) => serve::run(args, terminal),
         Command::Modules(args) => remote::list::run(args, terminal),
         Command::Swap(args) => remote::change::swap(args, terminal),

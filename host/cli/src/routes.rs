@@ -9,6 +9,7 @@ use crate::adapters;
 use crate::app;
 use crate::error::{OrFailed, Result};
 use crate::modules::{self, ModuleArgs};
+use crate::serve;
 use crate::table;
 use crate::ui::Terminal;
 
@@ -31,7 +32,7 @@ no server; `manual` if the program registered the route and no module declares i
 a program with the library does.";
 
 /// The options of `pointwork routes`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RoutesArgs {
     #[command(flatten)]
@@ -64,7 +65,16 @@ impl<'a> Guarded<'a> {
     }
 }
 
-pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &RoutesArgs) -> Result<()> {
+    let args = args.clone();
+    serve::run_until_signal(move || {
+        let mut terminal = Terminal::standard();
+        list(&args, &mut terminal)?;
+        terminal.finish()
+    })
+}
+
+fn list(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.modules.config()?;
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::StandIn)?;
