@@ -200,6 +200,15 @@ async fn a_printed_line_ends_at_8_kib(harness: Harness) -> Result<()> {
         let lengths: Vec<_> = lines.iter().map(|(text, ..)| text.len()).collect();
         assert_eq!(lengths, [8 * 1024, 8 * 1024, 3], "{form}");
         live.shutdown().await;
+        // A character of three bytes stands at the end of the first line.
+        let name = &format!("{name}-characters");
+        let program = Program::text("€").step(Step::Double(12)).step(Step::Print);
+        let live = harness.start(module(form, name, |t| t.get("it", program))).await?;
+        assert_eq!(live.get("/it").await?.status, 200, "{form}");
+        let lines = lines_of(&harness, name, 2).await?;
+        let texts: Vec<_> = lines.iter().map(|(text, ..)| &**text).collect();
+        assert_eq!(texts, ["€".repeat(2730), "€".repeat(4096 - 2730)], "{form}");
+        live.shutdown().await;
     }
     Ok(())
 }
