@@ -21,7 +21,7 @@ pub(crate) mod wasi;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
@@ -39,7 +39,7 @@ use crate::variables::Values;
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::environment::{CallState, Random};
+use self::environment::{CallState, Clock, Random};
 use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
 use self::stream_permits::{StreamPermit, StreamPermits};
@@ -83,8 +83,7 @@ pub(crate) struct Guest {
     own: CallState,
     /// The task of an ended call whose code printed last.
     own_printer: Option<GuestTaskId>,
-    /// The latest time that a call of the instance was told.
-    latest: Option<SystemTime>,
+    clock: Clock,
     random: Random,
     variables: Values,
     /// The time slices until a trap; `None` without one.
@@ -144,7 +143,7 @@ impl Guest {
             tasks: Tasks::default(),
             own: CallState::default(),
             own_printer: None,
-            latest: None,
+            clock: Clock::default(),
             random: Random::default(),
             variables: version.variables.clone(),
             slices: version.traps_at_cpu_limit.then_some(u64::MAX),

@@ -49,8 +49,9 @@ async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> R
     for form in Flavor::MODULES {
         let tells = Program::new().step(Step::Now).say("|").step(Step::Now);
         let tells = tells.say("|").step(Step::ReceivedAt);
+        let tells = tells.say("|").step(Step::Monotonic).say("|").step(Step::Monotonic);
         let live = harness.start(module(form, "m", |t| t.get("it", tells))).await?;
-        let mut latest = now()?;
+        let (mut latest, mut monotonic) = (now()?, (0, 0));
         for _ in 0..3 {
             let text = live.get("/it").await?.text();
             let told: Vec<_> = text.split('|').collect();
@@ -59,6 +60,9 @@ async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> R
             assert_eq!(told[2], time.0.to_string(), "{form}");
             assert!(latest < time && time < now()?, "{form}: {latest:?}, {time:?}");
             latest = time;
+            assert_eq!(told[3], told[4], "{form}: it stands still within a call");
+            let before = std::mem::replace(&mut monotonic, self::time(told[3])?);
+            assert!(before < monotonic, "{form}: {before:?}, {monotonic:?}");
         }
         live.shutdown().await;
     }
