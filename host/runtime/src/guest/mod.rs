@@ -172,6 +172,7 @@ impl Guest {
 
     /// Logs the lines that the only call began to print and did not end, or code that no call runs.
     pub(crate) fn end_lines(&mut self) {
+        self.end_wasi_lines();
         if self.own.output.is_empty() {
             return;
         }
@@ -181,6 +182,13 @@ impl Guest {
             span: self.call.line_span(),
         };
         self.own.output.end(&log);
+    }
+
+    /// Logs the lines that a call wrote to WASI's streams and did not end.
+    fn end_wasi_lines(&self) {
+        if let Some(wasi) = &self.wasi {
+            wasi.end_lines();
+        }
     }
 
     /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.

@@ -15,7 +15,7 @@ pub(super) enum OutputStream {
 
 impl OutputStream {
     /// Logs a line: of the call whose span that is, or of the module alone.
-    pub(super) fn log(self, module: &str, span: Option<&Span>, line: &[u8]) {
+    fn log(self, module: &str, span: Option<&Span>, line: &[u8]) {
         // A line outside of a call must not stand in the span of the request for which the host made the instance.
         let parent = span.and_then(|span| span.id().or_else(|| Span::current().id()));
         let line = String::from_utf8_lossy(line);
@@ -58,6 +58,10 @@ impl LineBuffer {
         }
         self.0.extend_from_slice(bytes);
         Ok(())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Takes what is there of a line.
@@ -107,7 +111,7 @@ impl Output {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.output.0.is_empty() && self.error.0.is_empty()
+        self.output.is_empty() && self.error.is_empty()
     }
 
     /// Logs the lines that have no newline: the call has ended.
@@ -117,18 +121,25 @@ impl Output {
             (OutputStream::Error, &mut self.error),
         ];
         for (stream, buffer) in streams {
-            let Some(line) = buffer.end() else { continue };
-            if let Err(exceeded) = log.write(stream, &line) {
-                // The call has ended, so that the limit cannot end it.
-                let module = log.module;
-                tracing::error!(module, "{exceeded}: the line that the call began last is dropped");
-            }
+            log.end(stream, buffer);
         }
     }
 }
 
 impl LineLog<'_> {
-    fn write(&self, stream: OutputStream, line: &[u8]) -> Result<(), Exceeded> {
+    /// Logs what there is of a line: what began it has ended.
+    pub(super) fn end(&self, stream: OutputStream, buffer: &mut LineBuffer) {
+        let Some(line) = buffer.end() else { return };
+        if let Err(exceeded) = self.write(stream, &line) {
+            // The call has ended, so that the limit cannot end it.
+            let module = self.module;
+            tracing::error!(module, "{exceeded}: the line that the call began last is dropped");
+        }
+    }
+
+    /// # Errors
+    /// If the call's budget of lines is spent.
+    pub(super) fn write(&self, stream: OutputStream, line: &[u8]) -> Result<(), Exceeded> {
         if self.lines.spend(self.module)?.is_none() {
             stream.log(self.module, self.span.as_ref(), line);
         }

@@ -88,6 +88,7 @@ impl Guest {
     pub(crate) fn task_started(&mut self, id: GuestTaskId, span: TaskSpan, arrived: Instant) {
         let mut state = CallState::default();
         state.begin(arrived);
+        self.end_wasi_lines();
         // For code that goes on after its call has ended.
         self.own.begin(arrived);
         if self.own_printer == Some(id) {
@@ -104,6 +105,7 @@ impl Guest {
         if let Some(at) = running.iter().position(|task| task.id == id) {
             running.swap_remove(at).end_lines(&self.module, &self.lines);
         }
+        self.end_wasi_lines();
         self.lines.end_call();
         self.emits.end_call();
         self.tasks.running.len()
