@@ -9,7 +9,6 @@ use crate::adapters;
 use crate::app;
 use crate::error::{OrFailed, Result};
 use crate::modules::{self, ModuleArgs};
-use crate::serve;
 use crate::table;
 use crate::ui::Terminal;
 
@@ -65,16 +64,7 @@ impl<'a> Guarded<'a> {
     }
 }
 
-pub(crate) fn run(args: &RoutesArgs) -> Result<()> {
-    let args = args.clone();
-    serve::run_until_signal(move || {
-        let mut terminal = Terminal::standard();
-        list(&args, &mut terminal)?;
-        terminal.finish()
-    })
-}
-
-fn list(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
+pub(crate) fn run(args: &RoutesArgs, terminal: &mut Terminal) -> Result<()> {
     let config = args.modules.config()?;
     args.modules.prepare(&config, terminal)?;
     let modules = app::prepare(&config, Missing::StandIn)?;

@@ -18,7 +18,6 @@ pub(crate) use self::compile::{run_in_process_group, stop};
 pub(crate) use self::package::{CargoPackage, find_manifest};
 use crate::error::Result;
 use crate::lint;
-use crate::serve;
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 /// The target of controllers. What the standard library imports there, the adapter answers by the contract, so that the
@@ -142,9 +141,7 @@ pub(crate) struct Built {
 }
 
 pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
-    let args = args.clone();
-    let building = move || build(&args, &mut Terminal::standard());
-    let Built { path, size, form } = serve::run_until_signal(building)?;
+    let Built { path, size, form } = build(args, terminal)?;
     terminal.line(format_args!(
         "{} {} ({}): {form}",
         styled(DONE, "built"),

@@ -136,7 +136,7 @@ pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
 }
 
 /// Runs a command to its end. Signals do not end the process from the first moment on.
-pub(crate) fn run_in_runtime<T>(command: impl AsyncFnOnce(Signals) -> Result<T>) -> Result<T> {
+pub(crate) fn run_in_runtime(command: impl AsyncFnOnce(Signals) -> Result<()>) -> Result<()> {
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_name("pointwork-server")
@@ -154,12 +154,17 @@ pub(crate) fn run_in_runtime<T>(command: impl AsyncFnOnce(Signals) -> Result<T>)
 }
 
 /// Runs a command that may build. A signal ends its cargo, and the command with a failure.
-pub(crate) fn run_until_signal<T: Send + 'static>(command: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(crate) fn run_until_signal<A: Send + 'static>(args: A, command: fn(&A, &mut Terminal) -> Result<()>) -> Result<()> {
+    let running = blocking(move || {
+        let mut terminal = Terminal::standard();
+        command(&args, &mut terminal)?;
+        terminal.finish()
+    });
     run_in_runtime(async |mut signals| {
         tokio::select! {
             biased;
             name = signals.next() => Err(Error::failed(format!("{name} ended the command"))),
-            done = blocking(command) => done,
+            done = running => done,
         }
     })
 }
