@@ -39,7 +39,7 @@ impl CurrentCall {
     }
 }
 
-/// The calls that share an instance, by the tasks that run them: the thread that polls the instance is in no span. It is
+/// The calls that share an instance, by the tasks that run them: the thread that polls the instance is in any span. It is
 /// empty in an instance of the synchronous form.
 #[derive(Default)]
 pub(super) struct Tasks {
@@ -76,10 +76,21 @@ impl TaskSpan {
         }
     }
 
+    /// The span that its caller entered. A call without one has a span of its own where the thread that polls the instance is in
+    /// the span of another call.
+    fn entered(&self) -> Span {
+        if self.entered.is_none() && !Span::current().is_none() {
+            tracing::error_span!(parent: None, "call")
+        } else {
+            self.entered.clone()
+        }
+    }
+
     /// The span for a line.
     fn of_line(&self) -> Span {
-        let span = self.entered.in_scope(|| self.caller.span());
-        if span.is_none() { self.entered.clone() } else { span }
+        let entered = self.entered();
+        let span = entered.in_scope(|| self.caller.span());
+        if span.is_none() { entered } else { span }
     }
 }
 
@@ -165,7 +176,7 @@ impl RunningTask {
 
 /// The entered span of the call that runs, in an instance that several calls share; otherwise the span of none.
 pub(super) fn span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
-    Ok(running(access)?.map_or_else(Span::none, |span| span.entered.clone()))
+    Ok(running(access)?.map_or_else(Span::none, TaskSpan::entered))
 }
 
 /// The span for a line of the call that runs.

@@ -2,19 +2,18 @@
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::task::{Context as TaskContext, Poll};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use pointwork_core::{Crash, CrashKind};
 use tokio::sync::{Notify, SetOnce, oneshot};
 use tokio::time::{sleep, timeout_at};
-use wasmtime::Store;
 use wasmtime::component::Accessor;
+use wasmtime::{AsContextMut as _, Store};
 
 use super::async_pool::AsyncPool;
 use super::call::{Call, Exports, Queued, QueuedCall};
@@ -24,7 +23,9 @@ use crate::component::module_pre::{ModulePre, end_slice};
 use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
 use crate::guest::spans::goes_on_after_its_call;
-use crate::scheduling::meter::SLICE;
+use crate::scheduling::driver_slot::DriverSlot;
+use crate::scheduling::meter::{SLICE, take_slice_used};
+use crate::scheduling::threads::Threads;
 
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -46,8 +47,11 @@ pub(crate) struct InstanceState {
     slices_after_calls: AtomicU32,
     is_given_up: AtomicBool,
     give_up: Notify,
-    /// Wakes its task, to take calls.
-    waker: AtomicWaker,
+    /// Whether its calls have begun, so that a request may poll the driver.
+    is_started: AtomicBool,
+    /// Whether its guest used up a time slice where a request polled the driver: the scheduler threads have it until it waits.
+    is_left_to_scheduler: AtomicBool,
+    pub(super) driver: OnceLock<Arc<DriverSlot<Crash>>>,
     last_call_ended: Mutex<Option<Instant>>,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
@@ -102,8 +106,37 @@ impl InstanceState {
         SLICE.saturating_mul(self.slices_after_calls.load(Ordering::Relaxed))
     }
 
+    /// Has it take calls.
     pub(super) fn wake(&self) {
-        self.waker.wake();
+        if let Some(driver) = self.driver.get() {
+            driver.notify();
+        }
+    }
+
+    /// Whether somebody polls it at this moment.
+    pub(super) fn is_polled(&self) -> bool {
+        self.driver.get().is_some_and(|driver| driver.is_polled())
+    }
+
+    /// Has it take calls, and runs them on this thread as far as they go without waiting.
+    pub(super) fn run_here(&self, threads: &Threads) {
+        if !self.is_started.load(Ordering::Acquire) || self.is_left_to_scheduler.load(Ordering::Relaxed) {
+            return self.wake();
+        }
+        let Some(driver) = self.driver.get() else { return };
+        // Host functions wait with timers and sockets of tokio; the server's thread may have none.
+        let _entered = threads.enter();
+        driver.poll_here();
+        if take_slice_used() {
+            self.is_left_to_scheduler.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The scheduler threads polled it, and it waits or has used up its time slice.
+    pub(super) fn was_polled(&self, is_slice_used: bool) {
+        if !is_slice_used {
+            self.is_left_to_scheduler.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Nobody waits for a call any more. Gives the instance up if the call has not ended by its deadline: a call of the guest
@@ -135,9 +168,9 @@ impl InstanceState {
         self.give_up.notify_one();
     }
 
-    /// The next call, of the queue of the pool; `None` once the instance is closed.
-    fn poll_next(self: &Arc<Self>, pool: &Weak<AsyncPool>, cx: &TaskContext<'_>) -> Poll<Option<QueuedCall>> {
-        self.waker.register(cx.waker());
+    /// The next call, of the queue of the pool; `None` once the instance is closed. Whoever adds a call polls the driver or has it
+    /// polled, see [`wake`](Self::wake).
+    fn poll_next(self: &Arc<Self>, pool: &Weak<AsyncPool>) -> Poll<Option<QueuedCall>> {
         match pool.upgrade() {
             Some(pool) if !self.is_closed() => pool.take(self).map_or(Poll::Pending, |call| Poll::Ready(Some(call))),
             _ => Poll::Ready(None),
@@ -210,6 +243,7 @@ async fn serve(
     let most = pre.version.limits.in_flight;
     store
         .run_concurrent(async |accessor| {
+            state.is_started.store(true, Ordering::Release);
             let mut running = FuturesUnordered::new();
             running.push(start(accessor, &exports, pre, state, first));
             let mut is_open = true;
@@ -221,7 +255,7 @@ async fn serve(
                             pool.became_idle();
                         }
                     }
-                    call = poll_fn(|cx| state.poll_next(pool, cx)), if is_open && running.len() < most => match call {
+                    call = poll_fn(|_| state.poll_next(pool)), if is_open && running.len() < most => match call {
                         Some(call) => running.push(start(accessor, &exports, pre, state, call)),
                         None => is_open = false,
                     },
@@ -261,6 +295,7 @@ async fn run<C: Call>(
     } = queued;
     let export = C::export(exports);
     let (started, _slot) = accessor.with(|mut access| {
+        access.as_context_mut().set_epoch_deadline(1);
         let guest = access.get();
         guest.begin_shared_call();
         let slot = guest.keep_slot(slot, call.history());

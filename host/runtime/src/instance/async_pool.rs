@@ -20,6 +20,7 @@ use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::spans::TaskSpan;
 use crate::scheduling::admission::Counted;
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::threads::{Priority, Threads};
@@ -163,7 +164,7 @@ impl AsyncPool {
             output: sender,
             taken_by: taken_by.clone(),
         });
-        let (number, waits) = self.enqueue(queued, is_alone)?;
+        let (number, waits, instance) = self.enqueue(queued, is_alone)?;
         let mut place = Place::<C> {
             pool: self,
             number,
@@ -171,6 +172,9 @@ impl AsyncPool {
             output: Some(output),
             taken_by,
         };
+        if let Some(instance) = instance {
+            instance.run_here(&self.threads);
+        }
         let output = place.wait(waits).await?;
         match (output, place.taken_by.get()) {
             (Some(output), _) => Ok(Ok(output)),
@@ -180,8 +184,12 @@ impl AsyncPool {
         }
     }
 
-    /// Puts a call into the queue. Returns its number, and whether it has to wait for an instance.
-    fn enqueue(self: &Arc<Self>, call: QueuedCall, is_alone: bool) -> Result<(u64, bool), Overload> {
+    /// Puts a call into the queue. Returns its number, whether it has to wait for an instance, and the instance to poll.
+    fn enqueue(
+        self: &Arc<Self>,
+        call: QueuedCall,
+        is_alone: bool,
+    ) -> Result<(u64, bool, Option<Arc<InstanceState>>), Overload> {
         let (enqueued, _refused) = self.locked(|state| self.enqueue_now(state, call, is_alone));
         enqueued
     }
@@ -192,7 +200,10 @@ impl AsyncPool {
         state: &mut PoolState,
         call: QueuedCall,
         is_alone: bool,
-    ) -> (Result<(u64, bool), Overload>, Option<Waiting>) {
+    ) -> (
+        Result<(u64, bool, Option<Arc<InstanceState>>), Overload>,
+        Option<Waiting>,
+    ) {
         let number = state.next;
         state.next += 1;
         state.queue(is_alone).push_back(Waiting {
@@ -201,12 +212,12 @@ impl AsyncPool {
             call,
             counted: None,
         });
-        self.distribute_now(state);
+        let instance = self.choose(state);
         let room = if is_alone { 0 } else { state.room(&self.pre) };
         let queue = state.queue(is_alone);
         let waits = queue.len() > room && queue.back().is_some_and(|last| last.number == number);
         if !waits {
-            return (Ok((number, false)), None);
+            return (Ok((number, false, instance)), None);
         }
         let counted = self.pre.version.admission.wait(self.pre.version.limits.queue);
         if counted.is_none() {
@@ -215,7 +226,7 @@ impl AsyncPool {
         if let Some(last) = queue.back_mut() {
             last.counted = counted;
         }
-        (Ok((number, true)), None)
+        (Ok((number, true, instance)), None)
     }
 
     /// Gives the calls of the queue to instances: wakes one that has room, or starts others.
@@ -232,6 +243,13 @@ impl AsyncPool {
     }
 
     fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
+        if let Some(instance) = self.choose(state) {
+            instance.wake();
+        }
+    }
+
+    /// Starts the instances that the calls of the queue need. Returns the one to take them, unless others were started.
+    fn choose(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
         let limits = &self.pre.version.limits;
         state.forget_ended();
         state.lacks_room = false;
@@ -245,12 +263,22 @@ impl AsyncPool {
             self.wait_for_room();
         }
         if state.queue.is_empty() {
-            return;
+            return None;
         }
         let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
-        if let Some(instance) = with_room.min_by_key(|instance| instance.in_flight()) {
-            instance.wake();
+        let chosen = with_room.map(|instance| ((instance.is_polled(), instance.in_flight()), instance));
+        let ((is_polled, _), chosen) = chosen.min_by_key(|(order, _)| *order)?;
+        let chosen = chosen.clone();
+        // One instance for each processor, so that calls need not wait for each other.
+        if is_polled && state.count() < self.threads.processors() {
+            let lacks_room = state.lacks_room;
+            let is_started = self.start_from(state, false);
+            state.lacks_room = lacks_room;
+            if is_started && state.queue.is_empty() {
+                return None;
+            }
         }
+        Some(chosen)
     }
 
     /// Starts an instance with the first call of a queue. Returns whether there was room for one.
@@ -349,7 +377,11 @@ impl AsyncPool {
             slot,
             first,
         };
-        let driving = GuestWork::new(noticed(driver.drive(), pre.clone(), state.clone(), pool.clone()));
+        let driver = DriverSlot::new(driver.drive());
+        let keeper = driver.clone().keep();
+        // Nobody else sets it.
+        let _ = state.driver.set(driver);
+        let driving = GuestWork::new(noticed(keeper, pre.clone(), state.clone(), pool.clone()));
         let metered = Metered::new(driving, Duration::ZERO, pre.version.limits.cpu, history).per_burst();
         self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
@@ -391,6 +423,7 @@ async fn noticed<T>(
     poll_fn(|cx| {
         let polled = driving.as_mut().poll(cx);
         let used = polled.is_pending() && is_slice_used();
+        state.was_polled(used);
         slices = if used { slices.saturating_add(1) } else { 0 };
         let busy = slices >= LOOPING;
         let became_busy = !state.busy.swap(busy, Ordering::Relaxed) && busy;

@@ -69,10 +69,10 @@ pub fn is_polled_again(waker: &Waker) -> bool {
 }
 
 /// A poll or a drop of guest code on this thread.
-struct Entered(());
+pub(super) struct Entered(());
 
 impl Entered {
-    fn new(waker: Option<&Waker>) -> Self {
+    pub(super) fn new(waker: Option<&Waker>) -> Self {
         // Before a guest may trap.
         take_faults();
         let depth = DEPTH.get();
@@ -84,7 +84,7 @@ impl Entered {
     }
 
     /// Leaves it, and runs what waits for that. The result is whether there was anything.
-    fn leave(self) -> bool {
+    pub(super) fn leave(self) -> bool {
         drop(self);
         if DEPTH.get() > 0 {
             return false;

@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod breaker;
 pub(crate) mod call_history;
+pub(crate) mod driver_slot;
 pub(crate) mod epoch;
 pub(crate) mod fibers;
 pub(crate) mod meter;

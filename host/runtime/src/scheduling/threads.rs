@@ -100,6 +100,11 @@ impl Threads {
         self.normal.handle.enter()
     }
 
+    /// The number of threads of normal priority: that of the processors.
+    pub(crate) fn processors(&self) -> usize {
+        self.normal.handle.metrics().num_workers()
+    }
+
     /// Runs guest code.
     pub(crate) fn spawn_at<T: Send + 'static>(
         &self,

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use futures_util::future::join_all;
+use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{CrashKind, Delivery, Payload};
 use serde_json::{Value, json};
 
@@ -335,7 +336,10 @@ async fn the_asynchronous_sdk_answers_alike(harness: Harness) -> Result<()> {
 /// The asynchronous guest, whose handlers wait at the gate.
 async fn waiting(harness: &Harness, name: &str, gate: &Gate) -> Result<AppSpec> {
     let pass = gate.clone();
-    let app = AppSpec::new().load(name, harness.fixture(Fixture::RustAsync).await?);
+    let component = harness.fixture(Fixture::RustAsync).await?;
+    // Calls go to an instance that no thread runs at the moment: one instance has to take them all.
+    let options = ModuleOptions::new().limits(ModuleLimits::new().instances(1));
+    let app = AppSpec::new().load_with(name, component, options);
     Ok(app.listen("clock", "wait", move |_: Delivery, _: Payload| {
         let pass = pass.clone();
         async move {
