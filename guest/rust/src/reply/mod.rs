@@ -129,7 +129,7 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// A type that converts into a reply (spec H5).
+/// A type that converts into a reply.
 ///
 /// | value | reply |
 /// |---|---|
