@@ -4,9 +4,11 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::context::{AsyncContext, Context};
+use crate::extract::FromContext as _;
 use crate::failure::Failure;
 use crate::guards_run::GuardRun;
 use crate::reply::Outcome;
+use crate::waiting;
 
 /// A guard: code that lets a request pass to its handler, with a value, or refuses it.
 ///
@@ -27,6 +29,24 @@ pub trait Guard: 'static {
 
     #[doc(hidden)]
     fn run_async(context: &AsyncContext) -> impl Future<Output = Result<Self::Value, Failure>>;
+
+    /// Runs it, unless it ran before for the request. The functions are part of the trait so that the compiler has one error
+    /// for a type that is no guard.
+    #[doc(hidden)]
+    fn pass(context: &Context) -> Result<(), Failure>
+    where
+        Self: Sized,
+    {
+        waiting::now(Guarded::<Self>::from_context(context, "")).map(drop)
+    }
+
+    #[doc(hidden)]
+    fn pass_async(context: &AsyncContext) -> impl Future<Output = Result<(), Failure>>
+    where
+        Self: Sized,
+    {
+        async move { Guarded::<Self>::from_context(context, "").await.map(drop) }
+    }
 }
 
 /// What the host and the checks of `module!` know of a guard, an after-hook or an argument.

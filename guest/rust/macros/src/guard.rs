@@ -111,6 +111,22 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     quote!(#block #expanded)
 }
 
+/// Whether a return type is certainly not a `Result`, which the compiler would say once for each use. A name may be an alias of
+/// one.
+fn is_no_result(output: &ReturnType) -> bool {
+    const OTHERS: [&str; 6] = ["bool", "HttpStatus", "Json", "Option", "Reply", "String"];
+    match output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Path(path) => {
+                let last = path.path.segments.last();
+                last.is_some_and(|last| OTHERS.iter().any(|name| last.ident == name))
+            }
+            ty => matches!(ty, Type::Array(_) | Type::Reference(_) | Type::Tuple(_)),
+        },
+    }
+}
+
 /// An impl beside an error: what uses the type has no second error.
 fn stub(kind: Kind, block: &ItemImpl) -> TokenStream {
     let ty = &block.self_ty;
@@ -189,6 +205,14 @@ impl GuardFunction {
                     false
                 }
             };
+        if kind == Kind::Guard && is_no_result(&function.sig.output) {
+            let message =
+                "a guard returns `Result<_, Failure>`: the value lets the request pass, and the failure is the reply";
+            match &function.sig.output {
+                ReturnType::Default => errors.at(&function.sig.ident, message),
+                ReturnType::Type(_, ty) => errors.at(ty, message),
+            }
+        }
         Self {
             signature,
             output: match &function.sig.output {

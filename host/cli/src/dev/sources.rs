@@ -50,8 +50,8 @@ struct State {
 /// The changes since the last build.
 #[derive(Debug)]
 pub(super) struct Changed {
-    /// The file that changed first.
-    pub(super) file: PathBuf,
+    /// The files that changed, the first one first.
+    pub(super) files: Vec<PathBuf>,
     pub(super) since: Instant,
     /// The modules that need a build, by their places.
     pub(super) modules: BTreeSet<usize>,
@@ -205,12 +205,15 @@ impl State {
             return;
         }
         let changed = self.changed.get_or_insert_with(|| Changed {
-            file: path.to_owned(),
+            files: Vec::new(),
             since: Instant::now(),
             modules: BTreeSet::new(),
             settings: false,
             configuration: false,
         });
+        if !changed.files.iter().any(|file| file == path) {
+            changed.files.push(path.to_owned());
+        }
         changed.modules.extend(modules);
         changed.settings |= settings;
         changed.configuration |= configuration;
@@ -246,7 +249,10 @@ mod tests {
         );
         write(root.join("src/b.rs"));
         let changed = sources.changed().await;
-        assert_eq!((changed.file, changed.modules), (root.join("src/b.rs"), [1].into()));
+        assert_eq!(
+            (changed.files, changed.modules),
+            (vec![root.join("src/b.rs")], [1].into())
+        );
         write(root.join("text.html"));
         assert_eq!(sources.changed().await.modules, [1].into());
         write(root.join("src/new.rs"));
@@ -268,7 +274,7 @@ mod tests {
         file.set_modified(later).expect("its time is set");
         sources.built(0, vec![old.clone(), new.clone()], &[], begun);
         let changed = sources.changed().await;
-        assert_eq!((changed.file, changed.modules), (new.clone(), [0].into()));
+        assert_eq!((changed.files, changed.modules), (vec![new.clone()], [0].into()));
         // It is known now, so that its events tell of further changes.
         sources.built(0, vec![old, new], &[], begun);
         assert!(sources.shared.state.lock().changed.is_none());
@@ -283,8 +289,8 @@ mod tests {
         write(root.join("pointwork.toml"));
         let changed = sources.changed().await;
         assert_eq!(
-            (changed.file, changed.modules),
-            (root.join("pointwork.toml"), [].into())
+            (changed.files, changed.modules),
+            (vec![root.join("pointwork.toml")], [].into())
         );
         assert!(changed.configuration);
     }
@@ -296,6 +302,22 @@ mod tests {
         assert_eq!(sources.changed().await.modules, [0, 1].into());
         write(root.join("src/deep/a.rs"));
         let changed = sources.changed().await;
-        assert_eq!(changed.file, root.join("src/deep/a.rs"));
+        assert_eq!(changed.files, [root.join("src/deep/a.rs")]);
+    }
+
+    #[test]
+    fn each_file_that_changed_is_named_once() {
+        let mut state = State::default();
+        for file in ["/src/b.rs", "/src/a.rs", "/src/b.rs"] {
+            state.change(Path::new(file), true);
+        }
+        // No module has sources.
+        assert!(state.changed.is_none());
+        state.files = vec![HashSet::new()];
+        for file in ["/src/b.rs", "/src/a.rs", "/src/b.rs"] {
+            state.change(Path::new(file), false);
+        }
+        let files = state.changed.expect("code has changed").files;
+        assert_eq!(files, ["/src/b.rs", "/src/a.rs"].map(PathBuf::from));
     }
 }
