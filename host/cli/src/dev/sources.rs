@@ -1,6 +1,7 @@
 //! The sources of modules, watched.
 
 use std::collections::{BTreeSet, HashSet};
+use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,6 +17,9 @@ use crate::watch::Directories;
 /// The time between the first change and the build: an editor saves a file in several steps, and several files at once.
 /// A change during a build leads to another build, so nothing has to be quiet for longer.
 const DEBOUNCE: Duration = Duration::from_millis(15);
+
+/// The time between two looks for a directory that is missing.
+const POLL: Duration = Duration::from_millis(500);
 
 /// The times of files lag behind the clock by a tick of the system.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
@@ -125,7 +129,10 @@ impl Sources {
                     return changed;
                 }
             }
-            self.shared.wake.notified().await;
+            tokio::select! {
+                () = self.shared.wake.notified() => {}
+                root = returned(&self.roots) => self.shared.state.lock().change(root, true),
+            }
         }
     }
 
@@ -141,6 +148,20 @@ impl Sources {
             wanted.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
         }
         self.directories.watch(wanted);
+    }
+}
+
+/// Waits until a directory is there again that was moved or deleted, which ended its watch; for ever if none is missing.
+async fn returned(roots: &[PathBuf]) -> &Path {
+    let missing: Vec<_> = roots.iter().filter(|root| !root.is_dir()).collect();
+    if missing.is_empty() {
+        return pending().await;
+    }
+    loop {
+        tokio::time::sleep(POLL).await;
+        if let Some(root) = missing.iter().find(|root| root.is_dir()) {
+            return root;
+        }
     }
 }
 

@@ -158,7 +158,7 @@ fn an_error_of_a_call_is_shown_as_a_crash_is() {
             "use pointwork_guest::{",
             "use pointwork_guest::{Context, Failure, channel, events, ",
         )
-        .replace("module! { Shop }", "module! { controllers: Shop; channels: Words }");
+        .replace("module! { Shop }", "module! { Shop; channels: Words }");
     let rest = "events! {\n    pub Nobody = \"nobody:listens\": () => String;\n    pub Word = \"words:word\": () => String;\n}\n\
                 pub struct Words;\n#[channel(\"words\")]\nimpl Words {\n    #[on(\"word\")]\n    fn word() -> u32 {\n        7\n    }\n}\n";
     write(project.path(), "src/lib.rs", source + rest);
