@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::{build, folder, pointwork, project, run, stderr, write};
+use crate::{build, folder, pointwork, project, stderr, write};
 
 /// Builds a project with this code, as `pointwork build` of a user does. The result is its standard error.
 fn build_source(name: &str, source: &str, more: &[&str]) -> (TempDir, String) {
