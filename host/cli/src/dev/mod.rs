@@ -36,10 +36,12 @@ Each module with a `build` in the configuration is built and loaded; it is built
 when one of its sources changes. Sources are what the last build read, and every .rs file and
 Cargo.toml of the workspace. Code that does not compile is shown, and the version before serves on.
 A module without a `build` is swapped when its component changes. When the configuration changes, it
-is read again, and an application of it takes the place of the one before; a wrong one is shown.
+is read again, and an application of it takes the place of the one before. A wrong one is shown, and
+the one before serves on.
 
 A reply of 500 or more contains the crashes of its request, and the errors that its modules logged:
-module, handler, message, and the backtrace with files and lines. There is no circuit breaker and no trial of new versions. [admin],
+module, handler, message, and the backtrace with files and lines, and the error in a configuration
+that is not used. There is no circuit breaker and no trial of new versions. [admin],
 [state] and [cache] of the configuration are not used, and no component is written: this is for
 development; `pointwork serve` is for everything else.";
 
@@ -286,6 +288,9 @@ impl SourceModules {
                     Ok(next) => return next,
                     Err(error) => {
                         self.terminal.error(&error);
+                        self.app
+                            .bus()
+                            .set_notice(Some(pointwork_core::error_chain(&error)));
                         self.terminal.note(format_args!(
                             "{} changed; the configuration before serves on",
                             named(&changed.files)

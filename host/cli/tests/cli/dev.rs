@@ -86,7 +86,8 @@ fn a_change_that_is_saved_is_served() {
 
 #[test]
 fn configuration_that_changes_is_read_again_and_a_wrong_one_is_shown() {
-    let project = Project::new("dev-configuration", &handler("one"));
+    let crashing = "\n    #[get(\"crash\")]\n    fn crash() -> String { panic!() }";
+    let project = Project::new("dev-configuration", &(handler("one") + crashing));
     let server = project.start();
     assert_eq!(server.get("/a").body, "one");
     let before = std::fs::read_to_string(project.path().join("pointwork.toml")).expect("it is there");
@@ -102,6 +103,8 @@ fn configuration_that_changes_is_read_again_and_a_wrong_one_is_shown() {
     server.logged("unknown key `adaptor`");
     server.logged("pointwork.toml changed; the configuration before serves on");
     assert_eq!(server.get("/v2/a").body, "one");
+    let notice = server.get("/v2/crash").json()["notice"].to_string();
+    assert!(notice.contains("unknown key `adaptor`"), "{notice}");
     // Sources are built all the same.
     project.save(&handler("two"));
     server.until(|| server.get("/v2/a").body == "two");

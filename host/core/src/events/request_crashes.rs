@@ -38,6 +38,9 @@ struct ShownError<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     handler: Option<String>,
     crashes: &'a [ShownCrash],
+    /// The lines of what is wrong beside them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notice: Vec<&'a str>,
 }
 
 impl RequestCrashes {
@@ -69,16 +72,19 @@ impl RequestCrashes {
         }
     }
 
-    /// The body of an error with the crashes in it; `None` without a crash, and for a body that is not a JSON object.
-    pub(crate) fn shown_in(&self, body: &[u8], route: &RouteRecord) -> Option<Vec<u8>> {
+    /// The body of an error with the crashes and the notice in it; `None` without both, and for a body that is not a JSON
+    /// object.
+    pub(crate) fn shown_in(&self, body: &[u8], route: &RouteRecord, notice: Option<&str>) -> Option<Vec<u8>> {
         let crashes = self.0.lock();
-        let body: Map<String, Value> = serde_json::from_slice(body).ok().filter(|_| !crashes.is_empty())?;
+        let is_empty = crashes.is_empty() && notice.is_none();
+        let body: Map<String, Value> = serde_json::from_slice(body).ok().filter(|_| !is_empty)?;
         let handler = route.controller.as_ref().zip(route.handler.as_ref());
         let shown = ShownError {
             body,
             route: route.to_string(),
             handler: handler.map(|(controller, handler)| format!("{controller}.{handler}")),
             crashes: &crashes,
+            notice: notice.unwrap_or_default().lines().collect(),
         };
         let mut shown = serde_json::to_vec_pretty(&shown).ok()?;
         shown.push(b'\n');
