@@ -4,11 +4,9 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::context::{AsyncContext, Context};
-use crate::extract::FromContext as _;
 use crate::failure::Failure;
 use crate::guards_run::GuardRun;
 use crate::reply::Outcome;
-use crate::waiting;
 
 /// A guard: code that lets a request pass to its handler, with a value, or refuses it.
 ///
@@ -33,20 +31,10 @@ pub trait Guard: 'static {
     /// Runs it, unless it ran before for the request. The functions are part of the trait so that the compiler has one error
     /// for a type that is no guard.
     #[doc(hidden)]
-    fn pass(context: &Context) -> Result<(), Failure>
-    where
-        Self: Sized,
-    {
-        waiting::now(Guarded::<Self>::from_context(context, "")).map(drop)
-    }
+    fn pass(context: &Context) -> Result<(), Failure>;
 
     #[doc(hidden)]
-    fn pass_async(context: &AsyncContext) -> impl Future<Output = Result<(), Failure>>
-    where
-        Self: Sized,
-    {
-        async move { Guarded::<Self>::from_context(context, "").await.map(drop) }
-    }
+    fn pass_async(context: &AsyncContext) -> impl Future<Output = Result<(), Failure>>;
 }
 
 /// What the host and the checks of `module!` know of a guard, an after-hook or an argument.

@@ -127,15 +127,35 @@ fn is_no_result(output: &ReturnType) -> bool {
     }
 }
 
+/// How a guard runs before a handler, in both forms.
+fn passes() -> TokenStream {
+    quote! {
+        fn pass(
+            context: &::pointwork_guest::Context,
+        ) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
+            ::pointwork_guest::__private::guard_now::<Self>(context)
+        }
+
+        async fn pass_async(
+            context: &::pointwork_guest::AsyncContext,
+        ) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
+            ::pointwork_guest::__private::guard::<::pointwork_guest::form::Async, Self>(context).await
+        }
+    }
+}
+
 /// An impl beside an error: what uses the type has no second error.
 fn stub(kind: Kind, block: &ItemImpl) -> TokenStream {
     let ty = &block.self_ty;
     let (parameters, _, bounds) = block.generics.split_for_impl();
     let attribute = kind.attribute();
     let declared = declared(attribute, "", &quote!(false), &quote!(false), &quote!(&[]));
+    let passes = passes();
     match kind {
         Kind::Guard => quote! {
             impl #parameters ::pointwork_guest::Guard for #ty #bounds {
+                #passes
+
                 type Value = ();
                 const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
                 fn run(_: &::pointwork_guest::Context) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
@@ -248,10 +268,13 @@ impl GuardFunction {
         match kind {
             Kind::Guard => {
                 let output = self.of_form(self.output.clone(), &blocking);
+                let passes = passes();
                 let value = quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value);
                 quote! {
                     #[automatically_derived]
                     impl ::pointwork_guest::Guard for #ty {
+                        #passes
+
                         type Value = #value;
                         const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
 

@@ -1,9 +1,12 @@
 //! Guards and after-hooks: what they return, how they run, and what the compiler makes of their declarations.
 
 use super::text::same;
+use crate::context::Context;
 use crate::controller::Metadata;
+use crate::extract::FromContext as _;
 use crate::failure::{Failure, IntoFailure};
-use crate::guard::DeclaredGuard;
+use crate::form::{Blocking, ModuleForm};
+use crate::guard::{DeclaredGuard, Guard, Guarded};
 use crate::reply::{IntoOutcome, Outcome};
 use crate::request::Request;
 use crate::waiting;
@@ -26,6 +29,16 @@ impl<T, E: IntoFailure> GuardResult for Result<T, E> {
     fn into_result(self) -> Result<T, Failure> {
         self.map_err(E::into_failure)
     }
+}
+
+/// Runs a guard, unless it ran before for the request.
+pub async fn guard<F: ModuleForm, G: Guard>(context: &Context<F>) -> Result<(), Failure> {
+    Guarded::<G>::from_context(context, "").await.map(drop)
+}
+
+/// Runs a guard in the synchronous form.
+pub fn guard_now<G: Guard>(context: &Context) -> Result<(), Failure> {
+    waiting::now(guard::<Blocking, G>(context))
 }
 
 /// The result of a guard for both forms, in the synchronous one.

@@ -33,8 +33,8 @@ mod uses;
 pub use crate::guard::DeclaredGuard;
 pub use event_name::{is_first, is_own_name, own_name};
 pub use guards::{
-    GuardResult, Needed, events, events_length, first_unfit, metadata, metadata_length, now, outcome_now, result,
-    result_now, shaped,
+    GuardResult, Needed, events, events_length, first_unfit, guard, guard_now, metadata, metadata_length, now,
+    outcome_now, result, result_now, shaped,
 };
 pub use handler_argument::{FormOf, HandlerArgument, NotAsync};
 pub use listener_argument::{ListenerArgument, check_payload};

@@ -288,9 +288,7 @@ impl SourceModules {
                     Ok(next) => return next,
                     Err(error) => {
                         self.terminal.error(&error);
-                        self.app
-                            .bus()
-                            .set_notice(Some(pointwork_core::error_chain(&error)));
+                        self.app.bus().set_notice(Some(pointwork_core::error_chain(&error)));
                         self.terminal.note(format_args!(
                             "{} changed; the configuration before serves on",
                             named(&changed.files)
