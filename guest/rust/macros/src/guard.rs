@@ -267,15 +267,11 @@ impl GuardFunction {
         let checks = self.checks(kind, ty, form);
         match kind {
             Kind::Guard => {
-                let output = self.of_form(self.output.clone(), &blocking);
-                let passes = passes();
-                let value = quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value);
+                let common = self.common(&blocking);
                 quote! {
                     #[automatically_derived]
                     impl ::pointwork_guest::Guard for #ty {
-                        #passes
-
-                        type Value = #value;
+                        #common
                         const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
 
                         #[allow(unused_variables, reason = "a guard may have one of the two forms")]
@@ -324,6 +320,19 @@ impl GuardFunction {
                     #checks
                 }
             }
+        }
+    }
+
+    /// What each guard has in both forms.
+    fn common(&self, blocking: &TokenStream) -> TokenStream {
+        let output = self.of_form(self.output.clone(), blocking);
+        let (value, passes) = (
+            quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value),
+            passes(),
+        );
+        quote! {
+            type Value = #value;
+            #passes
         }
     }
 
