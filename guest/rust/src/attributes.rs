@@ -1,14 +1,14 @@
-//! The attributes of handlers, one for each method (spec D2) and `request_mapping`, and the attribute `on` of
+//! The attributes of handlers, one for each method and `request_mapping`, and the attribute `on` of
 //! listeners.
 //!
 //! They need no import inside an impl block with [`#[controller]`](crate::controller) or
 //! [`#[channel]`](crate::channel). Imported and used anywhere else, they fail to compile with a message.
 //!
 //! The attribute of a handler takes no path (the route is the prefix itself), one path, or a list of paths, each a
-//! route of its own (spec D3). A handler may have several attributes. Rust reserves `move`: write `#[r#move]` or
+//! route of its own. A handler may have several attributes. Rust reserves `move`: write `#[r#move]` or
 //! `#[move_]`.
 //!
-//! `body = "…"` at the end says how the handler takes the request body (spec H9):
+//! `body = "…"` at the end says how the handler takes the request body:
 //!
 //! | mode | the handler runs | the body |
 //! |---|---|---|

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::form::{ModuleForm, Synchronous};
 use pointwork_events::Payload;
 
-/// A named group of listeners (spec C1).
+/// A named group of listeners.
 ///
 /// `#[channel]` implements it. It is public for generic code, such as the module `testing`.
 #[diagnostic::on_unimplemented(
@@ -16,7 +16,7 @@ use pointwork_events::Payload;
     label = "expected a type with a `#[channel]` impl block"
 )]
 pub trait Channel {
-    /// The channel's name. The application calls its events as `name:event` (spec C2).
+    /// The channel's name. The application calls its events as `name:event`.
     const NAME: &'static str;
     /// The number of listeners. They are numbered from 0 in the order of declaration.
     const LISTENERS: u32;

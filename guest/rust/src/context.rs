@@ -13,11 +13,11 @@ use crate::{backend, payload};
 
 /// A request and its reply. A controller reaches everything outside itself through it.
 ///
-/// The handler takes it by value or by reference; a listener gets it if a handler hands it over (spec H6). It
+/// The handler takes it by value or by reference; a listener gets it if a handler hands it over. It
 /// dereferences to [`Request`]. `Context` without a type parameter belongs to the synchronous form, in which a call
 /// suspends the instance; [`AsyncContext`] belongs to the asynchronous one.
 ///
-/// If the last holder drops it without a reply, the client gets 500 (spec H7).
+/// If the last holder drops it without a reply, the client gets 500.
 ///
 /// ```
 /// use pointwork_guest::{Context, Event, Failure, events};
@@ -78,7 +78,7 @@ impl<F> Context<F> {
         }
     }
 
-    /// Queues an event for its listener and returns at once (spec H3).
+    /// Queues an event for its listener and returns at once.
     ///
     /// It returns no error: a failure appears in the host's log and as `server:crashed`.
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
@@ -88,7 +88,7 @@ impl<F> Context<F> {
         self
     }
 
-    /// Hands the context over to the listener of an event, which replies instead of the handler (spec H6).
+    /// Hands the context over to the listener of an event, which replies instead of the handler.
     ///
     /// The handler returns the [`Deferred`].
     ///
@@ -117,7 +117,7 @@ impl<F> Context<F> {
     ///
     /// # Errors
     ///
-    /// `already-replied` if the request has a reply already, which stays unchanged (spec H7); `invalid-reply` if the
+    /// `already-replied` if the request has a reply already, which stays unchanged; `invalid-reply` if the
     /// reply is not valid HTTP.
     #[track_caller]
     pub fn send(&self, reply: impl IntoOutcome) -> Result<(), Failure> {
@@ -130,7 +130,7 @@ impl<F> Context<F> {
     }
 
     /// Makes an error that ends the request when the handler returns it: the client gets `status` (400 to 599; any other
-    /// becomes 500) and a JSON object with `message` (spec H4).
+    /// becomes 500) and a JSON object with `message`.
     ///
     /// ```
     /// use pointwork_guest::{Context, Failure, HttpStatus};
@@ -189,7 +189,7 @@ impl<F> IntoOutcome for &Context<F> {
 }
 
 impl Context<Blocking> {
-    /// Calls the listener of an event and suspends the instance until it returns (spec H3).
+    /// Calls the listener of an event and suspends the instance until it returns.
     ///
     /// # Errors
     ///
@@ -220,7 +220,7 @@ impl Context<Blocking> {
 }
 
 impl Context<Async> {
-    /// Calls the listener of an event and waits for what it returns (spec H3).
+    /// Calls the listener of an event and waits for what it returns.
     ///
     /// It borrows the context, so several calls can be in flight at once. Any crate that joins futures works, such as
     /// `futures-util`:

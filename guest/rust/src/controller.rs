@@ -17,11 +17,11 @@ use crate::reply::Outcome;
 pub trait Controller {
     /// The controller's name in the source.
     const NAME: &'static str;
-    /// The path prefix as written; `/` if the attribute gives none (spec D1).
+    /// The path prefix as written; `/` if the attribute gives none.
     const PREFIX: &'static str;
     /// The number of handlers. They are numbered from 0 in the order of declaration.
     const HANDLERS: u32;
-    /// The routes in the order of declaration (spec D9).
+    /// The routes in the order of declaration.
     const ROUTES: &'static [Route];
     /// The open properties of the controller, such as `summary`, from its docs.
     const METADATA: Metadata;
@@ -74,13 +74,13 @@ pub struct Route {
     pub name: &'static str,
     /// The method; `None` for every method.
     pub method: Option<&'static str>,
-    /// The paths as written, each a route of its own. An empty list is the prefix itself (spec D3).
+    /// The paths as written, each a route of its own. An empty list is the prefix itself.
     pub paths: &'static [&'static str],
     /// For each path, or for the prefix alone, the full pattern and its canonical text: two routes with the same canonical
     /// text and method conflict.
     #[doc(hidden)]
     pub patterns: &'static [(&'static str, &'static str)],
-    /// How the handler takes the request body: `none`, `whole` or `stream` (spec H9).
+    /// How the handler takes the request body: `none`, `whole` or `stream`.
     pub body: &'static str,
     /// The open properties, such as `summary` and `deprecated`, from the handler's docs and attributes.
     pub metadata: Metadata,

@@ -81,15 +81,15 @@ impl<F> Delivery<F> {
         self.raw.cancelled()
     }
 
-    /// Takes the context that was handed over with the event (spec H6); `None` if there is none or it was taken before.
+    /// Takes the context that was handed over with the event; `None` if there is none or it was taken before.
     /// A listener that always needs the context takes [`Context`] as an argument instead.
     ///
-    /// A context that is not taken is dropped with the delivery (spec H7).
+    /// A context that is not taken is dropped with the delivery.
     pub fn take_context(&self) -> Option<Context<F>> {
         self.raw.take_context().map(Context::new)
     }
 
-    /// Queues an event for its listener and returns at once (spec H3).
+    /// Queues an event for its listener and returns at once.
     ///
     /// It returns no error: a failure appears in the host's log and as `server:crashed`.
     pub fn emit<E: Event>(&self, payload: E::Payload) -> &Self {
@@ -101,7 +101,7 @@ impl<F> Delivery<F> {
 }
 
 impl Delivery<Blocking> {
-    /// Calls the listener of another event and suspends the instance until it returns (spec H3).
+    /// Calls the listener of another event and suspends the instance until it returns.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Delivery<Blocking> {
 }
 
 impl Delivery<Async> {
-    /// Calls the listener of another event and waits for what it returns (spec H3). Several calls can be in flight at
+    /// Calls the listener of another event and waits for what it returns. Several calls can be in flight at
     /// once; the `call` of [`AsyncContext`](crate::AsyncContext) has an example.
     ///
     /// # Errors

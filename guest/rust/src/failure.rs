@@ -12,7 +12,7 @@ use crate::header;
 /// The field of an error's body that no detail may have.
 const MESSAGE: &str = "message";
 
-/// An error: of a handler, of a listener, and of every function of the host (spec H4).
+/// An error: of a handler, of a listener, and of every function of the host.
 ///
 /// If a handler returns it, the client gets the status, the headers, and a JSON object of `message` and the details. If a
 /// listener returns it, its caller gets all of it. [`Context::throw`](crate::Context::throw) makes one, and so does `new`.

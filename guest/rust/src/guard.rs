@@ -27,6 +27,14 @@ pub trait Guard: 'static {
 
     #[doc(hidden)]
     fn run_async(context: &AsyncContext) -> impl Future<Output = Result<Self::Value, Failure>>;
+
+    /// Runs it, unless it ran before for the request. The functions are part of the trait so that the compiler has one error
+    /// for a type that is no guard.
+    #[doc(hidden)]
+    fn pass(context: &Context) -> Result<(), Failure>;
+
+    #[doc(hidden)]
+    fn pass_async(context: &AsyncContext) -> impl Future<Output = Result<(), Failure>>;
 }
 
 /// What the host and the checks of `module!` know of a guard, an after-hook or an argument.

@@ -88,15 +88,15 @@
 //!
 //! # Channels
 //!
-//! A channel listens to events, in the host application or in a module; callers cannot tell the difference (spec C3).
+//! A channel listens to events, in the host application or in a module; callers cannot tell the difference.
 //! In a module it is an impl block with [`#[channel]`](macro@channel), whose functions with `#[on(…)]` are the
 //! listeners, and the module lists it behind `channels:`.
 //!
 //! A channel that needs only other events is built like a controller, for `wasm32-wasip1`, and may be in one module with
 //! controllers. A channel that needs files, sockets, outgoing HTTP or a running clock is a module of its own for
 //! `wasm32-wasip2`, where `std` works as far as the target supports it. The configuration of the host
-//! grants what it may use; the default is nothing (spec C5). A module that imports more than it was granted is not
-//! loaded. A channel named `server` with `#[on("crashed")]` gets the errors of the server (spec E2).
+//! grants what it may use; the default is nothing. A module that imports more than it was granted is not
+//! loaded. A channel named `server` with `#[on("crashed")]` gets the errors of the server.
 //!
 //! # Synchronous and asynchronous modules
 //!
@@ -203,7 +203,7 @@ pub use method::RequestMethod;
 pub use multipart::{AsyncMultipart, Multipart, Part};
 pub use pointwork_events::{Event, EventData, IoEvent, Payload, PayloadError, events};
 pub use pointwork_guest_macros::Variables;
-/// Makes an impl block an after-hook, which sees what became of a request and may change it (spec U2).
+/// Makes an impl block an after-hook, which sees what became of a request and may change it.
 ///
 /// Its function `after` takes the outcome last: by value to return another one, or by reference to see it only. The
 /// arguments before it are those of a guard; a hook with such arguments needs handlers that take the context by
@@ -246,15 +246,15 @@ pub use pointwork_guest_macros::Variables;
 /// }
 /// ```
 pub use pointwork_guest_macros::after;
-/// Makes an impl block a channel: `#[channel("db")]` (spec C1).
+/// Makes an impl block a channel: `#[channel("db")]`.
 ///
 /// Its listeners are the functions with one or more `#[on(…)]`; other functions stay as they are. A listener takes no
 /// `self`, since a channel has no state: instances of a module are created and dropped at any time. Keep state outside,
 /// in files, a database or the host application.
 ///
 /// `#[on("product:all")]` names the event, and the signature declares the types of payload and result. The name is the
-/// one within the channel: the application calls `db:product:all` (spec C2). `#[on(ProductById)]` takes a type of the
-/// event map, and a signature with another payload or result does not compile (spec H8). If the event's name begins
+/// one within the channel: the application calls `db:product:all`. `#[on(ProductById)]` takes a type of the
+/// event map, and a signature with another payload or result does not compile. If the event's name begins
 /// with the channel's name, the rest is the name within the channel; otherwise the whole name is.
 ///
 /// ```
@@ -312,7 +312,7 @@ pub use pointwork_guest_macros::after;
 /// | argument | value |
 /// |---|---|
 /// | [`Delivery`] ([`AsyncDelivery`] in an asynchronous module) | calls and emits other events |
-/// | [`Context`] ([`AsyncContext`] in an asynchronous module) | the context that was handed over with the event (spec H6); without one, the listener does not run and the caller gets a failure |
+/// | [`Context`] ([`AsyncContext`] in an asynchronous module) | the context that was handed over with the event; without one, the listener does not run and the caller gets a failure |
 /// | `Option<Context>` | the same; `None` if there is no context |
 /// | [`Payload`] | the payload unchanged |
 /// | a type that implements `serde::Deserialize` | the payload, read from JSON |
@@ -324,9 +324,9 @@ pub use pointwork_guest_macros::after;
 /// A listener returns `()`, a type that implements `serde::Serialize`, a [`Payload`], which is sent unchanged, or a
 /// `Result` of those whose error converts into [`Failure`].
 pub use pointwork_guest_macros::channel;
-/// Makes an impl block a controller: `#[controller("products")]`, or `#[controller]` for the prefix `/` (spec D1).
+/// Makes an impl block a controller: `#[controller("products")]`, or `#[controller]` for the prefix `/`.
 ///
-/// Its handlers are the functions with an attribute of [`attributes`]; other functions stay as they are (spec D7, D8).
+/// Its handlers are the functions with an attribute of [`attributes`]; other functions stay as they are.
 /// Slashes between prefix and path are optional. `:name` captures one segment, `*name` as the last segment the rest of
 /// the path; a literal segment wins over both.
 ///
@@ -355,7 +355,7 @@ pub use pointwork_guest_macros::channel;
 /// }
 /// ```
 pub use pointwork_guest_macros::controller;
-/// Makes an impl block a guard, which lets a request pass to its handler or refuses it (spec U1).
+/// Makes an impl block a guard, which lets a request pass to its handler or refuses it.
 ///
 /// Its function `check` returns a `Result`: the value lets the request pass, and handlers take it as [`Guarded`]; the
 /// error, a [`Failure`] or one that converts into it, is the reply. The function takes the context by reference, and what

@@ -2,7 +2,7 @@ use std::fmt;
 
 macro_rules! methods {
     ($($variant:ident = $token:literal,)*) => {
-        /// The methods with an attribute of their own, for use in `#[request_mapping]` (spec D2).
+        /// The methods with an attribute of their own, for use in `#[request_mapping]`.
         ///
         /// ```
         /// use pointwork_guest::{RequestMethod, controller};

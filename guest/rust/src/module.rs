@@ -1,10 +1,10 @@
-/// Lists the controllers and channels of a module. Others are not part of it (spec D6). The order of the list is the
-/// order of the routes (spec D9). A crate that is built as a module has exactly one list.
+/// Lists the controllers and channels of a module. Others are not part of it. The order of the list is the
+/// order of the routes. A crate that is built as a module has exactly one list.
 ///
 /// `pointwork build` warns of a controller or channel of the same crate that is in no list, unless its block has
 /// `allow(dead_code)`. A crate without `module!` is a library, whose controllers another crate may list.
 ///
-/// Two routes of a module that answer the same requests do not compile (spec P7): those with the same method, and with
+/// Two routes of a module that answer the same requests do not compile: those with the same method, and with
 /// paths that differ at most in the names of parameters, slashes at the ends, or percent-encoding.
 ///
 /// ```

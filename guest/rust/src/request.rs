@@ -4,7 +4,7 @@ use crate::backend;
 use crate::bindings::types::Instant;
 use crate::guards_run::GuardsRun;
 
-/// A request without its body (spec H9).
+/// A request without its body.
 ///
 /// A [`Context`](crate::Context) dereferences to it, and extractors get it. Every function is a call into the host:
 /// unused parts of the request cost nothing, and a value that is needed twice belongs in a variable.
@@ -26,7 +26,7 @@ impl Request {
         self.raw.method()
     }
 
-    /// The path as the client sent it, with percent-escapes and a global prefix, without the query (spec G5).
+    /// The path as the client sent it, with percent-escapes and a global prefix, without the query.
     pub fn path(&self) -> String {
         self.raw.path()
     }
@@ -73,8 +73,8 @@ impl Request {
         self.raw.cancelled()
     }
 
-    /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such parameter (spec
-    /// H2). [`Path`](crate::Path) is the typed way to read it.
+    /// A path parameter by its name in the pattern, percent-decoded; `None` if the pattern has no such parameter.
+    /// [`Path`](crate::Path) is the typed way to read it.
     pub fn param(&self, name: &str) -> Option<String> {
         self.raw.param(name)
     }

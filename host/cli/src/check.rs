@@ -9,6 +9,7 @@ use pointwork_config::{Config, Missing, Module, suggest};
 use tracing::subscriber::NoSubscriber;
 
 use crate::app::{self, Loadable};
+use crate::build;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::lint;
@@ -21,7 +22,8 @@ Examples:
 
 The component is compiled and instantiated, and its routes and channels are read; no handler and
 no listener runs. With a configuration it has the grants and limits of the module with that file,
-without one it has no grants and the default limits. If it is refused, the exit code is 5 and the
+without one it has no grants and the default limits; the component of `build --debug` has those of
+the optimised one. If it is refused, the exit code is 5 and the
 reason goes to standard error. The description goes to standard output in either case.";
 
 /// The options of `pointwork check`.
@@ -89,12 +91,10 @@ fn configuration(args: &CheckArgs) -> Result<Config> {
     }
 }
 
-/// The first module of the configuration that is loaded from the component.
+/// The first module of the configuration that is loaded from the component, or from the optimised one beside it.
 fn module<'a>(args: &CheckArgs, config: &'a Config) -> Result<&'a Module> {
-    let found = config
-        .modules
-        .iter()
-        .find(|module| is_same_file(&module.path, &args.file));
+    let loaded_from = |file: &Path| config.modules.iter().find(|module| is_same_file(&module.path, file));
+    let found = loaded_from(&args.file).or_else(|| loaded_from(&build::optimised(&args.file)?));
     found.ok_or_else(|| {
         let message = format!(
             "no module of `{}` is loaded from `{}`",

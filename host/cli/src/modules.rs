@@ -1,5 +1,6 @@
 //! The modules of `serve` and `routes`: those of a configuration, or files on the command line.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use pointwork::App;
@@ -76,10 +77,24 @@ impl ModuleArgs {
                         Error::new(exit, message).with_hint("`pointwork build` builds one from a cargo package")
                     );
                 }
-                _ => {}
+                Some(package) => warn_of_newer_source(module, package, terminal),
+                None => {}
             }
         }
         Ok(())
+    }
+}
+
+/// Warns if a source of the package changed after its component was built.
+fn warn_of_newer_source(module: &Module, package: &Path, terminal: &mut Terminal) {
+    let built = fs::metadata(&module.path).and_then(|file| file.modified());
+    if let Some(source) = built.ok().and_then(|built| build::newer_source(package, built)) {
+        let (component, source) = (module.path.display(), build::relative(&source).display());
+        let name = &module.name;
+        terminal.warning(format_args!(
+            "the component of module `{name}`, {component}, is older than its source {source}"
+        ));
+        terminal.hint("`--build` builds it first, and so does `pointwork build`");
     }
 }
 

@@ -118,6 +118,24 @@ fn every_row_in_a_comment_is_cited_as_spec() {
     );
 }
 
+/// A project has a copy of the SDK, and has not this specification.
+#[test]
+fn the_sdk_that_projects_have_a_copy_of_cites_no_row() {
+    let folders = ["src", "macros/src", "patterns/src", "events/src"].map(|folder| format!("guest/rust/{folder}/"));
+    let of_sdk = readable()
+        .into_iter()
+        .filter(|text| folders.iter().any(|folder| text.path.starts_with(folder)));
+    let mut number = 0;
+    let mut wrong = Vec::new();
+    for text in of_sdk {
+        number += 1;
+        let cited = citations(&text.text).into_iter();
+        wrong.extend(cited.map(|(line, row)| format!("{}:{line}: {row}", text.path)));
+    }
+    assert!(number > 50, "only {number} files of the SDK were read");
+    assert!(wrong.is_empty(), "rows that the SDK cites:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn citations_are_read_in_all_their_forms() {
     let text = "(spec A5 to A8); (spec C, H3): the spec says A1; (spec\n//! D10, P7, and the rest A9)";

@@ -40,3 +40,8 @@ mod readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/handlers.md")]
 mod handlers {}
+
+/// The snippets of the page about events compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/events.md")]
+mod events {}

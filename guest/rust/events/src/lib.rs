@@ -1,7 +1,7 @@
 //! Typed events: the names of events with the types of their payloads and results.
 //!
 //! An application declares its event map once, with [`events!`], in a crate that its guests and its native host depend
-//! on. Then a wrong payload does not compile on either side of the sandbox (spec H8).
+//! on. Then a wrong payload does not compile on either side of the sandbox.
 //!
 //! ```
 //! use pointwork_events::{Event, IoEvent, events};
@@ -43,7 +43,7 @@ pub use payload::{EventData, Payload, PayloadError};
     label = "expected a type that `events!` declares"
 )]
 pub trait Event {
-    /// The name: `channel:event`, or a plain event name that exactly one channel listens to (spec C2).
+    /// The name: `channel:event`, or a plain event name that exactly one channel listens to.
     const NAME: &'static str;
     /// The type of the payload; `()` for an event without one.
     type Payload: EventData;
@@ -51,7 +51,7 @@ pub trait Event {
     type Output: EventData;
 }
 
-/// An event that was declared with a result, which can be called as well as emitted (spec H8).
+/// An event that was declared with a result, which can be called as well as emitted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event with a result",
     label = "expected an event that `events!` declares with a result",

@@ -54,8 +54,7 @@ pub(crate) struct Block {
     pub(crate) events_used: TokenStream,
 }
 
-/// Expands the attribute of a block. The attributes of its functions are removed; functions without one are left alone
-/// (spec D8).
+/// Expands the attribute of a block. The attributes of its functions are removed; functions without one are left alone.
 pub(crate) fn expand<F: Function>(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let Terms {
         block: kind,

@@ -11,7 +11,7 @@ use crate::errors::Errors;
 use crate::handler::Handler;
 use crate::mapping::MappedPath;
 
-/// Adds an error for each path whose method and shape another route has (spec P7).
+/// Adds an error for each path whose method and shape another route has.
 pub(crate) fn check(handlers: &[Handler], errors: &mut Errors) {
     let mut seen: HashMap<(String, &str), (String, String)> = HashMap::new();
     for handler in handlers {

@@ -218,9 +218,9 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
     let private = quote!(::pointwork_guest::__private);
     let guards = handler.guards.iter().map(|guard| {
         let run = match read {
-            Read::Blocking => quote_spanned!(guard.span()=> #private::guard_now::<#guard>(&context)),
+            Read::Blocking => quote_spanned!(guard.span()=> <#guard as ::pointwork_guest::Guard>::pass(&context)),
             Read::Async | Read::Either => quote_spanned! {guard.span()=>
-                #private::guard::<::pointwork_guest::form::Async, #guard>(&context).await
+                <#guard as ::pointwork_guest::Guard>::pass_async(&context).await
             },
         };
         let fail = &names.fail;

@@ -128,7 +128,7 @@ fn body(listener: &Listener, channel: &LitStr, form: &TokenStream, names: &Names
     }
 }
 
-/// Compiles only if payload and result have the types of the event map (spec H8).
+/// Compiles only if payload and result have the types of the event map.
 fn check_types(event: &TypePath, signature: &Signature) -> TokenStream {
     let payloads = signature.arguments.iter().map(|argument| {
         let ty = &argument.ty;

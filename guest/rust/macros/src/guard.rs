@@ -111,15 +111,51 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     quote!(#block #expanded)
 }
 
+/// Whether a return type is certainly not a `Result`, which the compiler would say once for each use. A name may be an alias of
+/// one.
+fn is_no_result(output: &ReturnType) -> bool {
+    const OTHERS: [&str; 6] = ["bool", "HttpStatus", "Json", "Option", "Reply", "String"];
+    match output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Path(path) => {
+                let last = path.path.segments.last();
+                last.is_some_and(|last| OTHERS.iter().any(|name| last.ident == name))
+            }
+            ty => matches!(ty, Type::Array(_) | Type::Reference(_) | Type::Tuple(_)),
+        },
+    }
+}
+
+/// How a guard runs before a handler, in both forms.
+fn passes() -> TokenStream {
+    quote! {
+        fn pass(
+            context: &::pointwork_guest::Context,
+        ) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
+            ::pointwork_guest::__private::guard_now::<Self>(context)
+        }
+
+        async fn pass_async(
+            context: &::pointwork_guest::AsyncContext,
+        ) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
+            ::pointwork_guest::__private::guard::<::pointwork_guest::form::Async, Self>(context).await
+        }
+    }
+}
+
 /// An impl beside an error: what uses the type has no second error.
 fn stub(kind: Kind, block: &ItemImpl) -> TokenStream {
     let ty = &block.self_ty;
     let (parameters, _, bounds) = block.generics.split_for_impl();
     let attribute = kind.attribute();
     let declared = declared(attribute, "", &quote!(false), &quote!(false), &quote!(&[]));
+    let passes = passes();
     match kind {
         Kind::Guard => quote! {
             impl #parameters ::pointwork_guest::Guard for #ty #bounds {
+                #passes
+
                 type Value = ();
                 const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
                 fn run(_: &::pointwork_guest::Context) -> ::core::result::Result<(), ::pointwork_guest::Failure> {
@@ -189,6 +225,14 @@ impl GuardFunction {
                     false
                 }
             };
+        if kind == Kind::Guard && is_no_result(&function.sig.output) {
+            let message =
+                "a guard returns `Result<_, Failure>`: the value lets the request pass, and the failure is the reply";
+            match &function.sig.output {
+                ReturnType::Default => errors.at(&function.sig.ident, message),
+                ReturnType::Type(_, ty) => errors.at(ty, message),
+            }
+        }
         Self {
             signature,
             output: match &function.sig.output {
@@ -223,12 +267,11 @@ impl GuardFunction {
         let checks = self.checks(kind, ty, form);
         match kind {
             Kind::Guard => {
-                let output = self.of_form(self.output.clone(), &blocking);
-                let value = quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value);
+                let common = self.common(&blocking);
                 quote! {
                     #[automatically_derived]
                     impl ::pointwork_guest::Guard for #ty {
-                        type Value = #value;
+                        #common
                         const DECLARED: ::pointwork_guest::__private::DeclaredGuard = #declared;
 
                         #[allow(unused_variables, reason = "a guard may have one of the two forms")]
@@ -277,6 +320,19 @@ impl GuardFunction {
                     #checks
                 }
             }
+        }
+    }
+
+    /// What each guard has in both forms.
+    fn common(&self, blocking: &TokenStream) -> TokenStream {
+        let output = self.of_form(self.output.clone(), blocking);
+        let (value, passes) = (
+            quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value),
+            passes(),
+        );
+        quote! {
+            type Value = #value;
+            #passes
         }
     }
 

@@ -20,7 +20,7 @@ mod variables;
 
 use proc_macro::TokenStream;
 
-/// Makes an inherent impl block a controller: handlers with a common path prefix (spec D1).
+/// Makes an inherent impl block a controller: handlers with a common path prefix.
 ///
 /// `pointwork_guest::controller` has the guide.
 #[proc_macro_attribute]
@@ -28,7 +28,7 @@ pub fn controller(arguments: TokenStream, item: TokenStream) -> TokenStream {
     block::expand::<handler::Handler>(arguments.into(), item.into()).into()
 }
 
-/// Makes an inherent impl block a channel: a named group of listeners (spec C1).
+/// Makes an inherent impl block a channel: a named group of listeners.
 ///
 /// `pointwork_guest::channel` has the guide.
 #[proc_macro_attribute]

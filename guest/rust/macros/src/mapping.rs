@@ -1,4 +1,4 @@
-//! The attributes of handlers: a method and paths (spec D2, D3).
+//! The attributes of handlers: a method and paths.
 
 use pointwork_patterns::Pattern;
 use proc_macro2::{Span, TokenStream};
@@ -19,7 +19,7 @@ const EXPECTED_MAPPING: &str = "expected `#[request_mapping(path = \":id\", meth
                                 `path` is optional and may be a list, `method` may be a token such as `\"NOTIFY\"`, \
                                 and `body` may follow";
 
-/// How a handler takes the request body (spec H9).
+/// How a handler takes the request body.
 const BODIES: &[&str] = &["none", "whole", "stream"];
 
 /// One attribute of a handler.

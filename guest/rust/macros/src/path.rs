@@ -5,7 +5,7 @@ use syn::LitStr;
 
 use crate::errors::Errors;
 
-/// Joins a prefix and a path. A path that is not a valid pattern is an error (spec P3, P4, P6).
+/// Joins a prefix and a path. A path that is not a valid pattern is an error.
 pub(crate) fn join(prefix: &str, path: &LitStr, errors: &mut Errors) -> Option<Pattern> {
     let text = path.value();
     let problem = match misread(&text) {

@@ -29,19 +29,19 @@ impl Segment {
     }
 }
 
-/// The full path of a route, in the normal form of spec P2: it starts with `/` and, except for the root, does not end
+/// The full path of a route, in normal form: it starts with `/` and, except for the root, does not end
 /// with one.
 ///
 /// # Grammar
 ///
 /// A pattern is `/`, or a sequence of segments, each with a `/` before it:
 ///
-/// - `:name` captures one segment; `*name`, as the last segment only, captures the rest (spec P4, P6). A name is an
+/// - `:name` captures one segment; `*name`, as the last segment only, captures the rest. A name is an
 ///   ASCII letter or `_`, then ASCII letters, digits, `_` and `-`, and occurs once in a pattern.
 /// - Anything else is a literal. It is compared percent-decoded, so `/café` and `/caf%C3%A9` are one pattern. `:` and
 ///   `*` have to be escaped in a literal (`%3A`, `%2A`), and so have white space, `?` and `#`.
 ///
-/// One slash at the beginning and one at the end are optional (spec P3).
+/// One slash at the beginning and one at the end are optional.
 ///
 /// # Equality
 ///
@@ -79,7 +79,7 @@ impl Pattern {
         Self::join("", text)
     }
 
-    /// Joins a prefix and a path (spec P1, P3, P5). Each may be empty, and may begin and end with a slash.
+    /// Joins a prefix and a path. Each may be empty, and may begin and end with a slash.
     ///
     /// # Errors
     ///
@@ -100,8 +100,8 @@ impl Pattern {
         Ok(Self::new(parser.text, parser.segments))
     }
 
-    /// This pattern with a prefix before it, such as a global prefix (spec G2). Each call adds the prefix; the caller
-    /// makes sure that a global prefix is applied once (spec G4).
+    /// This pattern with a prefix before it, such as a global prefix. Each call adds the prefix; the caller
+    /// makes sure that a global prefix is applied once.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Pattern {
     /// The canonical text: parameters named by position, literals escaped in one way, as in `/a/:p1/*p2`.
     ///
     /// Two patterns match the same paths exactly if their canonical texts are equal, which makes it the key for
-    /// conflicts (spec P7). It is itself a pattern.
+    /// conflicts. It is itself a pattern.
     ///
     /// ```
     /// use pointwork_patterns::Pattern;
@@ -164,7 +164,7 @@ impl Pattern {
         &self.canonical
     }
 
-    /// Orders by precedence (spec P6): the lesser pattern is tried first.
+    /// Orders by precedence: the lesser pattern is tried first.
     ///
     /// Segments are compared from left to right: a literal before a parameter before a rest. Patterns that this does
     /// not order have no path in common or have the same shape. The former are ordered by the text of their literals,

@@ -509,7 +509,7 @@ macro_rules! __dispatch {
             ) -> ($crate::Outcome, ::core::option::Option<$crate::Context>) {
                 #[allow(unused_imports, reason = "a module need not have controllers")]
                 use $crate::__private::{NotListable as _, Served};
-                $(if let ::core::result::Result::Err(error) = $crate::__private::guard_now::<$guard>(&context) {
+                $(if let ::core::result::Result::Err(error) = <$guard as $crate::Guard>::pass(&context) {
                     return ($crate::Outcome::Thrown(error), ::core::option::Option::Some(context));
                 })*
                 $(let ::core::option::Option::Some(number) = number.checked_sub(Served::<$controller>::HANDLERS) else {
@@ -550,7 +550,7 @@ macro_rules! __dispatch {
                 #[allow(unused_imports, reason = "a module need not have controllers")]
                 use $crate::__private::{NotListable as _, Served};
                 $(if let ::core::result::Result::Err(error) =
-                    $crate::__private::guard::<$crate::form::Async, $guard>(&context).await
+                    <$guard as $crate::Guard>::pass_async(&context).await
                 {
                     return ($crate::Outcome::Thrown(error), ::core::option::Option::Some(context));
                 })*

@@ -1,4 +1,4 @@
-//! Two routes of a module that answer the same requests, found while the module compiles (spec P7).
+//! Two routes of a module that answer the same requests, found while the module compiles.
 //!
 //! The macro of each controller has read its paths by the grammar of the host. The methods are known here.
 

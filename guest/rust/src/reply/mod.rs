@@ -134,7 +134,7 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// A type that converts into a reply (spec H5).
+/// A type that converts into a reply.
 ///
 /// | value | reply |
 /// |---|---|

@@ -37,13 +37,13 @@ impl Outcome {
     }
 }
 
-/// The return value of a handler whose reply was sent before, or is sent by a listener (spec H6).
+/// The return value of a handler whose reply was sent before, or is sent by a listener.
 /// [`Context::hand_over`](crate::Context::hand_over) returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "return it from the handler"]
 pub struct Deferred;
 
-/// The return types of handlers (spec H1): every [`IntoReply`], and:
+/// The return types of handlers: every [`IntoReply`], and:
 ///
 /// | type | outcome |
 /// |---|---|
@@ -51,7 +51,7 @@ pub struct Deferred;
 /// | [`Streamed`](crate::Streamed) | a body from an iterator or a stream |
 /// | `Result<T, E>` | `T`, or the error; `E` is [`Failure`] or a type that converts into it |
 /// | [`Failure`] | the error |
-/// | `()`, the context, [`Deferred`] | no reply by the handler's return (spec H6) |
+/// | `()`, the context, [`Deferred`] | no reply by the handler's return |
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "expected a reply",

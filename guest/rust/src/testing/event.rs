@@ -78,7 +78,7 @@ impl TestEvent {
         self
     }
 
-    /// Hands over the context of a request with the event (spec H6). The listeners of the request, not those of the
+    /// Hands over the context of a request with the event. The listeners of the request, not those of the
     /// event, answer calls through that context.
     pub fn with_context(mut self, request: TestRequest) -> Self {
         self.context = Some(request);

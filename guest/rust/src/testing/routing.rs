@@ -1,4 +1,4 @@
-//! Finds the handler of a test request by the rules of the host (spec P1 to P6, P8, A8), within one controller.
+//! Finds the handler of a test request by the rules of the host, within one controller.
 
 use std::fmt::Write as _;
 

@@ -16,6 +16,13 @@ impl NoResult {
     }
 }
 
+struct NoValue;
+
+#[guard]
+impl NoValue {
+    fn check(_ctx: &Context) {}
+}
+
 struct TakesBody;
 
 #[guard]

@@ -16,6 +16,7 @@ use bytesize::ByteSize;
 
 pub(crate) use self::compile::{run_in_process_group, stop};
 pub(crate) use self::package::{CargoPackage, find_manifest};
+pub(crate) use self::sources::newer as newer_source;
 use crate::error::Result;
 use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};
@@ -27,6 +28,9 @@ pub(crate) const CONTROLLER_TARGET: &str = "wasm32-wasip1";
 /// The cargo profile of components.
 const PROFILE: &str = "release";
 
+/// The directory of components of the dev profile, beside the optimised ones.
+const DEBUG: &str = "debug";
+
 const EXAMPLES: &str = "\
 Examples:
   pointwork build                          the package of this directory, optimised
@@ -36,7 +40,7 @@ Examples:
 
 The component goes to target/pointwork/<package>.wasm beside the Cargo.toml of the workspace,
 wherever the target directory of cargo is, so that a path in pointwork.toml holds on every
-machine.
+machine. With --debug it goes to target/pointwork/debug/<package>.wasm, beside the optimised one.
 
 cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
 
@@ -109,6 +113,10 @@ impl BuildArgs {
         }
     }
 
+    fn is_debug(&self) -> bool {
+        self.debug || self.profile == "dev"
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -156,7 +164,14 @@ pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> 
     let package = find(args, terminal)?;
     let (bytes, form) = component::encode(&compile::cargo_build(&package, args)?)?;
     let path = args.file.clone().unwrap_or_else(|| {
-        let default = || package.workspace_root.join("target/pointwork");
+        let default = || {
+            let directory = package.workspace_root.join("target/pointwork");
+            if args.is_debug() {
+                directory.join(DEBUG)
+            } else {
+                directory
+            }
+        };
         let directory = args.out.clone().unwrap_or_else(default);
         directory.join(format!("{}.wasm", package.name))
     });
@@ -184,6 +199,12 @@ pub(crate) fn build_in_memory(package: &CargoPackage, args: &BuildArgs) -> Resul
     let module = compile::cargo_build(package, args)?;
     let (bytes, _) = component::encode(&module)?;
     Ok((bytes, sources::list(&module)))
+}
+
+/// The file of the optimised component beside this one of `build --debug`.
+pub(crate) fn optimised(file: &Path) -> Option<PathBuf> {
+    let directory = file.parent().filter(|directory| directory.ends_with(DEBUG))?;
+    Some(directory.parent()?.join(file.file_name()?))
 }
 
 /// The path relative to the current directory, if it lies below it.

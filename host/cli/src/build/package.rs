@@ -20,6 +20,13 @@ pub(crate) struct CargoPackage {
     pub(crate) source_roots: Vec<PathBuf>,
 }
 
+impl CargoPackage {
+    /// The directory of its manifest.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
 /// Finds the package at `path`, a directory or a Cargo.toml, and checks that it builds a `cdylib`.
 pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
     let manifest = find_manifest(path)?;

@@ -4,12 +4,15 @@ mod module;
 mod sources;
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointwork::App;
 use pointwork_config::{Channels, Config, Missing};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use self::module::{DevModule, Outcome};
 use self::sources::{Changed, Sources};
@@ -32,15 +35,18 @@ Examples:
 Each module with a `build` in the configuration is built and loaded; it is built and swapped again
 when one of its sources changes. Sources are what the last build read, and every .rs file and
 Cargo.toml of the workspace. Code that does not compile is shown, and the version before serves on.
-A module without a `build` is swapped when its component changes.
+A module without a `build` is swapped when its component changes. When the configuration changes, it
+is read again, and an application of it takes the place of the one before. A wrong one is shown, and
+the one before serves on.
 
-A reply of 500 or more contains the crashes of its request: module, handler, message, and the
-backtrace with files and lines. There is no circuit breaker and no trial of new versions. [admin],
+A reply of 500 or more contains the crashes of its request, and the errors that its modules logged:
+module, handler, message, and the backtrace with files and lines, and the error in a configuration
+that is not used. There is no circuit breaker and no trial of new versions. [admin],
 [state] and [cache] of the configuration are not used, and no component is written: this is for
 development; `pointwork serve` is for everything else.";
 
 /// The options of `pointwork dev`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DevArgs {
     /// Configuration [default: pointwork.toml]
@@ -81,36 +87,129 @@ pub(crate) fn run(args: &DevArgs, terminal: &mut Terminal) -> Result<()> {
 
 async fn dev(args: &DevArgs, mut signals: Signals, terminal: &mut Terminal) -> Result<()> {
     let config = args.config()?;
-    let modules = app::prepare(&config, Missing::Create)?;
-    let channels = Channels::open(&config)?;
     // A port that is taken is better known before a long build. Until the server runs, clients wait.
     let listener = serve::listen(config.listen.as_ref()).await?;
     warn_of_crashes(&listener, terminal);
-    let app = app::create(&config, None)?;
-    app::bind(&app, &channels)?;
-    let starting = async {
-        let mut sources = SourceModules::new(&app, &config, &modules, args.release).await?;
+    let started = Started::new(config, listener)?;
+    let app = started.app.clone();
+    let starting = started.load(args, true);
+    let Some(mut started) = signals.unless_one_comes(starting).await? else {
+        return signals.unless_second_cuts(app.close()).await;
+    };
+    loop {
+        let (mut server, mut watching) = started.serve(args, terminal)?;
+        let next = tokio::select! {
+            name = server.until_signal(&mut signals) => {
+                watching.abort();
+                return match name {
+                    Some(name) => server.end_by(name, signals).await,
+                    None => Ok(()),
+                };
+            }
+            next = &mut watching => next.or_failed("the files are not watched any more")?,
+        };
+        // Requests in flight end as they began.
+        tokio::spawn(server.end());
+        started = next;
+    }
+}
+
+/// The application of one state of the configuration, whose listener is bound.
+struct Started {
+    app: App,
+    config: Arc<Config>,
+    channels: Channels,
+    listener: TcpListener,
+    /// The modules that are built from sources, and those that are components; none before they are loaded.
+    modules: Option<(SourceModules, Watch)>,
+}
+
+impl Started {
+    fn new(config: Config, listener: TcpListener) -> Result<Self> {
+        let channels = Channels::open(&config)?;
+        let app = app::create(&config, None)?;
+        app::bind(&app, &channels)?;
+        Ok(Self {
+            app,
+            config: Arc::new(config),
+            channels,
+            listener,
+            modules: None,
+        })
+    }
+
+    /// Builds and loads the modules. One that does not compile is waited for, or is an error.
+    async fn load(mut self, args: &DevArgs, waits: bool) -> Result<Self> {
+        let config = self.config.clone();
+        let modules = app::prepare(&config, Missing::Create)?;
+        let mut sources = SourceModules::new(&self.app, &config, &modules, args.release).await?;
         let mut others = Vec::new();
         // In the order of the configuration (spec D9).
         for loadable in &modules {
             match sources.position(&loadable.module.name) {
-                Some(index) => sources.start(index).await,
-                None => others.push((loadable, app::load_file(&app, loadable, &config).await?)),
+                Some(index) if waits => sources.start(index).await,
+                Some(index) => drop(sources.update(index).await?),
+                None => others.push((loadable, app::load_file(&self.app, loadable, &config).await?)),
             }
         }
-        Ok((sources, others))
-    };
-    let Some((sources, others)) = signals.unless_one_comes(starting).await? else {
-        return signals.unless_second_cuts(app.close()).await;
-    };
-    let server = Server::new(app.clone(), listener, &config, signals)?;
-    server.announce(&channels, terminal)?;
-    let others = Watch::new(others, &config);
-    let watching = tokio::spawn(async move {
-        tokio::join!(sources.run(), others.run(app));
-    });
-    server.run(Some(watching)).await
+        self.modules = Some((sources, Watch::new(others, &config)));
+        Ok(self)
+    }
+
+    /// Begins to serve, and to watch the files until the configuration has changed. The result of the task is the application
+    /// that takes the place of this one.
+    fn serve(self, args: &DevArgs, terminal: &mut Terminal) -> Result<(Server, JoinHandle<Self>)> {
+        let address = SharedListener::new(self.listener)?;
+        let server = Server::new(self.app.clone(), address.listener()?, &self.config)?;
+        server.announce(&self.channels, terminal)?;
+        let (args, config, app, modules) = (args.clone(), self.config, self.app, self.modules);
+        let watching = tokio::spawn(async move {
+            let Some((sources, others)) = modules else {
+                return pending().await;
+            };
+            tokio::select! {
+                next = sources.run(&args, &config, &address) => next,
+                () = others.run(app) => pending().await,
+            }
+        });
+        Ok((server, watching))
+    }
+
+    /// The application of the configuration as it is now. If it cannot be had, nothing has changed.
+    async fn next(args: &DevArgs, before: &Config, address: &SharedListener) -> Result<Self> {
+        let config = args.config()?;
+        let listener = if config.listen == before.listen {
+            address.listener()?
+        } else {
+            serve::listen(config.listen.as_ref()).await?
+        };
+        let started = Self::new(config, listener)?;
+        let app = started.app.clone();
+        let loaded = started.load(args, false).await;
+        if loaded.is_err() {
+            app.close().await;
+        }
+        loaded
+    }
 }
+
+/// A bound socket from which one server after another accepts connections: between two of them clients wait.
+struct SharedListener(std::net::TcpListener);
+
+impl SharedListener {
+    fn new(listener: TcpListener) -> Result<Self> {
+        listener.into_std().map(Self).or_failed(NO_LISTENER)
+    }
+
+    fn listener(&self) -> Result<TcpListener> {
+        self.0
+            .try_clone()
+            .and_then(TcpListener::from_std)
+            .or_failed(NO_LISTENER)
+    }
+}
+
+const NO_LISTENER: &str = "the listener cannot be shared";
 
 /// Replies tell what only the developer should know.
 fn warn_of_crashes(listener: &TcpListener, terminal: &mut Terminal) {
@@ -175,10 +274,28 @@ impl SourceModules {
         }
     }
 
-    /// Builds and swaps modules as their sources change, for ever.
-    async fn run(mut self) {
+    /// Builds and swaps modules as their sources change, until the configuration has changed. One that cannot be used is read
+    /// again at each further change.
+    async fn run(mut self, args: &DevArgs, config: &Config, address: &SharedListener) -> Started {
+        let mut is_changed = false;
         loop {
             let changed = self.sources.changed().await;
+            is_changed |= changed.configuration;
+            if is_changed {
+                let file = relative(config.file()).display();
+                self.terminal.note(format_args!("reading {file} again"));
+                match Started::next(args, config, address).await {
+                    Ok(next) => return next,
+                    Err(error) => {
+                        self.terminal.error(&error);
+                        self.app.bus().set_notice(Some(pointwork_core::error_chain(&error)));
+                        self.terminal.note(format_args!(
+                            "{} changed; the configuration before serves on",
+                            named(&changed.files)
+                        ));
+                    }
+                }
+            }
             self.apply(changed).await;
         }
     }
@@ -186,17 +303,13 @@ impl SourceModules {
     /// Updates the modules that are loaded and changed.
     async fn apply(&mut self, changed: Changed) {
         let Changed {
-            file,
+            files,
             since,
             modules,
             settings,
-            configuration,
+            configuration: _,
         } = changed;
-        let file = relative(&file).display();
-        if configuration {
-            self.terminal
-                .warning(format_args!("{file} changed; `pointwork dev` reads it when it starts"));
-        }
+        let files = named(&files);
         for index in modules {
             if settings && let Err(error) = self.modules[index].find().await {
                 self.terminal.error(&error);
@@ -212,17 +325,18 @@ impl SourceModules {
                     let seconds = since.elapsed().as_secs_f64();
                     let text = match &outcome {
                         Outcome::Loaded(changes, _) => {
-                            format!("swapped {seconds:.2} s after {file} changed{changes}")
+                            format!("swapped {seconds:.2} s after {files} changed{changes}")
                         }
-                        Outcome::Same => format!("is the same as before {file} changed"),
+                        Outcome::Same => format!("is the same as before {files} changed"),
                     };
                     self.terminal.note(format_args!("module `{name}` {text}"));
                     self.warn(outcome);
                 }
                 Err(error) => {
                     self.terminal.error(&error);
-                    self.terminal
-                        .note(format_args!("the version before of module `{name}` serves on"));
+                    self.terminal.note(format_args!(
+                        "{files} changed; the version before of module `{name}` serves on"
+                    ));
                 }
             }
         }
@@ -249,7 +363,50 @@ impl SourceModules {
     }
 }
 
+/// The most files that a line names.
+const MOST_NAMED: usize = 3;
+
+/// The files that changed: all of them, since any one may be what breaks a build.
+fn named(files: &[PathBuf]) -> String {
+    let names = files
+        .iter()
+        .take(MOST_NAMED)
+        .map(|file| match file.as_os_str().is_empty() {
+            // The system has lost events.
+            true => "a file".to_owned(),
+            false => relative(file).display().to_string(),
+        });
+    let mut names: Vec<_> = names.collect();
+    let more = files.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    match names.split_last() {
+        Some((last, head)) if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// Paths in events are absolute.
 fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_changed_are_named_together() {
+        let files = ["/src/a.rs", "/src/b.rs", "/src/c.rs", "/src/d.rs", "/src/e.rs"].map(PathBuf::from);
+        for (count, text) in [
+            (1, "/src/a.rs"),
+            (2, "/src/a.rs and /src/b.rs"),
+            (3, "/src/a.rs, /src/b.rs and /src/c.rs"),
+            (5, "/src/a.rs, /src/b.rs, /src/c.rs and 2 more"),
+        ] {
+            assert_eq!(named(&files[..count]), text);
+        }
+        assert_eq!(named(&[PathBuf::new()]), "a file");
+    }
 }

@@ -57,8 +57,21 @@ impl DevModule {
         &self.package.source_roots
     }
 
+    /// The folder of its package may be moved or deleted while it is watched. Cargo cannot run there then, which looks as if
+    /// there were no cargo.
+    fn check_folder(&self) -> Result<()> {
+        let directory = self.package.directory();
+        if directory.is_dir() {
+            return Ok(());
+        }
+        let (name, directory) = (&self.name, directory.display());
+        let message = format!("the folder of module `{name}` was moved or deleted: `{directory}`");
+        Err(Error::failed(message).with_hint("bring it back, or start `pointwork dev` where it is now"))
+    }
+
     /// Finds the package again, after a change of its manifest.
     pub(super) async fn find(&mut self) -> Result<()> {
+        self.check_folder()?;
         self.package = find(&self.args).await?;
         Ok(())
     }
@@ -66,6 +79,7 @@ impl DevModule {
     /// Builds the component. The second result are the files that it was built from. Cargo prints the progress of the first
     /// build, and then warnings and errors only.
     pub(super) async fn build(&self) -> Result<(Vec<u8>, Vec<PathBuf>)> {
+        self.check_folder()?;
         let package = self.package.clone();
         let args = match self.is_loaded() {
             true => self.args.clone().quiet(),

@@ -1,6 +1,7 @@
 //! The sources of modules, watched.
 
 use std::collections::{BTreeSet, HashSet};
+use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,6 +17,9 @@ use crate::watch::Directories;
 /// The time between the first change and the build: an editor saves a file in several steps, and several files at once.
 /// A change during a build leads to another build, so nothing has to be quiet for longer.
 const DEBOUNCE: Duration = Duration::from_millis(15);
+
+/// The time between two looks for a directory that is missing.
+const POLL: Duration = Duration::from_millis(500);
 
 /// The times of files lag behind the clock by a tick of the system.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
@@ -50,8 +54,8 @@ struct State {
 /// The changes since the last build.
 #[derive(Debug)]
 pub(super) struct Changed {
-    /// The file that changed first.
-    pub(super) file: PathBuf,
+    /// The files that changed, the first one first.
+    pub(super) files: Vec<PathBuf>,
     pub(super) since: Instant,
     /// The modules that need a build, by their places.
     pub(super) modules: BTreeSet<usize>,
@@ -125,7 +129,10 @@ impl Sources {
                     return changed;
                 }
             }
-            self.shared.wake.notified().await;
+            tokio::select! {
+                () = self.shared.wake.notified() => {}
+                root = returned(&self.roots) => self.shared.state.lock().change(root, true),
+            }
         }
     }
 
@@ -141,6 +148,20 @@ impl Sources {
             wanted.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
         }
         self.directories.watch(wanted);
+    }
+}
+
+/// Waits until a directory is there again that was moved or deleted, which ended its watch; for ever if none is missing.
+async fn returned(roots: &[PathBuf]) -> &Path {
+    let missing: Vec<_> = roots.iter().filter(|root| !root.is_dir()).collect();
+    if missing.is_empty() {
+        return pending().await;
+    }
+    loop {
+        tokio::time::sleep(POLL).await;
+        if let Some(root) = missing.iter().find(|root| root.is_dir()) {
+            return root;
+        }
     }
 }
 
@@ -205,12 +226,15 @@ impl State {
             return;
         }
         let changed = self.changed.get_or_insert_with(|| Changed {
-            file: path.to_owned(),
+            files: Vec::new(),
             since: Instant::now(),
             modules: BTreeSet::new(),
             settings: false,
             configuration: false,
         });
+        if !changed.files.iter().any(|file| file == path) {
+            changed.files.push(path.to_owned());
+        }
         changed.modules.extend(modules);
         changed.settings |= settings;
         changed.configuration |= configuration;
@@ -246,7 +270,10 @@ mod tests {
         );
         write(root.join("src/b.rs"));
         let changed = sources.changed().await;
-        assert_eq!((changed.file, changed.modules), (root.join("src/b.rs"), [1].into()));
+        assert_eq!(
+            (changed.files, changed.modules),
+            (vec![root.join("src/b.rs")], [1].into())
+        );
         write(root.join("text.html"));
         assert_eq!(sources.changed().await.modules, [1].into());
         write(root.join("src/new.rs"));
@@ -268,7 +295,7 @@ mod tests {
         file.set_modified(later).expect("its time is set");
         sources.built(0, vec![old.clone(), new.clone()], &[], begun);
         let changed = sources.changed().await;
-        assert_eq!((changed.file, changed.modules), (new.clone(), [0].into()));
+        assert_eq!((changed.files, changed.modules), (vec![new.clone()], [0].into()));
         // It is known now, so that its events tell of further changes.
         sources.built(0, vec![old, new], &[], begun);
         assert!(sources.shared.state.lock().changed.is_none());
@@ -283,8 +310,8 @@ mod tests {
         write(root.join("pointwork.toml"));
         let changed = sources.changed().await;
         assert_eq!(
-            (changed.file, changed.modules),
-            (root.join("pointwork.toml"), [].into())
+            (changed.files, changed.modules),
+            (vec![root.join("pointwork.toml")], [].into())
         );
         assert!(changed.configuration);
     }
@@ -296,6 +323,22 @@ mod tests {
         assert_eq!(sources.changed().await.modules, [0, 1].into());
         write(root.join("src/deep/a.rs"));
         let changed = sources.changed().await;
-        assert_eq!(changed.file, root.join("src/deep/a.rs"));
+        assert_eq!(changed.files, [root.join("src/deep/a.rs")]);
+    }
+
+    #[test]
+    fn each_file_that_changed_is_named_once() {
+        let mut state = State::default();
+        for file in ["/src/b.rs", "/src/a.rs", "/src/b.rs"] {
+            state.change(Path::new(file), true);
+        }
+        // No module has sources.
+        assert!(state.changed.is_none());
+        state.files = vec![HashSet::new()];
+        for file in ["/src/b.rs", "/src/a.rs", "/src/b.rs"] {
+            state.change(Path::new(file), false);
+        }
+        let files = state.changed.expect("code has changed").files;
+        assert_eq!(files, ["/src/b.rs", "/src/a.rs"].map(PathBuf::from));
     }
 }

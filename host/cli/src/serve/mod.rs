@@ -79,7 +79,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// The address, HTTP server, prefix and access log of a server.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServerArgs {
     /// Address to listen on, host and port; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(short, long, value_name = "ADDR")]
@@ -171,6 +171,9 @@ pub(crate) fn run_until_signal<A: Send + 'static>(args: A, command: fn(&A, &mut 
 
 async fn serve(args: &ServeArgs, mut signals: Signals, terminal: &mut Terminal) -> Result<()> {
     let config = Arc::new(args.config()?);
+    // A port that is taken is better known before a long build. Nothing listens during it: a program that waits for the
+    // port would take the server for ready.
+    drop(listen(config.listen.as_ref()).await?);
     let (modules, of_builds) = (args.modules.clone(), config.clone());
     let building = blocking(move || modules.prepare(&of_builds, &mut Terminal::standard()));
     let Some(()) = signals.unless_one_comes(building).await? else {
@@ -193,14 +196,14 @@ async fn serve(args: &ServeArgs, mut signals: Signals, terminal: &mut Terminal) 
     let Some((digests, listener)) = signals.unless_one_comes(starting).await? else {
         return signals.unless_second_cuts(app.close()).await;
     };
-    let mut server = Server::new(app.clone(), listener, &config, signals)?;
+    let mut server = Server::new(app.clone(), listener, &config)?;
     server.admin = admin::start(&config, &app, &modules, terminal.dropped_lines(), server.stop.clone()).await?;
     modules::explain_no_routes(&config, &app, terminal);
     server.announce(&channels, terminal)?;
     let watching = config
         .watch
         .then(|| tokio::spawn(Watch::new(digests, &config).run(app)));
-    server.run(watching).await
+    server.run(signals, watching).await
 }
 
 /// A server whose listener is bound. It accepts connections while it runs.
@@ -211,12 +214,11 @@ pub(crate) struct Server {
     serving: BoxFuture<'static, ()>,
     admin: Option<admin::Endpoint>,
     stop: CancellationToken,
-    signals: Signals,
 }
 
 impl Server {
     /// Connects the application to the adapter of the configuration.
-    pub(crate) fn new(app: App, listener: TcpListener, config: &Config, signals: Signals) -> Result<Self> {
+    pub(crate) fn new(app: App, listener: TcpListener, config: &Config) -> Result<Self> {
         let address = listener.local_addr().or_failed("cannot read the address")?;
         let stop = CancellationToken::new();
         let adapter = config.adapter.unwrap_or_default();
@@ -228,7 +230,6 @@ impl Server {
             address,
             admin: None,
             stop,
-            signals,
         })
     }
 
@@ -246,25 +247,43 @@ impl Server {
     }
 
     /// Serves until a signal, which ends the watching task at once.
-    pub(crate) async fn run(mut self, watching: Option<JoinHandle<()>>) -> Result<()> {
-        let name = tokio::select! {
-            () = &mut self.serving => return Ok(()),
-            name = self.signals.next() => name,
-        };
+    pub(crate) async fn run(mut self, mut signals: Signals, watching: Option<JoinHandle<()>>) -> Result<()> {
+        let name = self.until_signal(&mut signals).await;
         if let Some(watching) = watching {
             watching.abort();
         }
+        match name {
+            Some(name) => self.end_by(name, signals).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Serves until a signal, and returns its name; `None` if the server ended by itself.
+    ///
+    /// # Cancel safety
+    /// The next call serves on.
+    pub(crate) async fn until_signal(&mut self, signals: &mut Signals) -> Option<&'static str> {
+        tokio::select! {
+            () = &mut self.serving => None,
+            name = signals.next() => Some(name),
+        }
+    }
+
+    /// Ends the server by a signal. A second one cuts it.
+    pub(crate) async fn end_by(self, name: &str, mut signals: Signals) -> Result<()> {
         tracing::info!("{name}: requests in flight come to their end");
+        signals.unless_second_cuts(self.end()).await
+    }
+
+    /// Accepts no further connection, and waits for requests in flight and emitted events.
+    pub(crate) async fn end(self) {
         self.stop.cancel();
-        let ending = async {
-            self.serving.await;
-            if let Some(admin) = self.admin {
-                // The task fails by a panic only, which is printed already.
-                let _ = admin.serving.await;
-            }
-            self.app.close().await;
-        };
-        self.signals.unless_second_cuts(ending).await
+        self.serving.await;
+        if let Some(admin) = self.admin {
+            // The task fails by a panic only, which is printed already.
+            let _ = admin.serving.await;
+        }
+        self.app.close().await;
     }
 }
 

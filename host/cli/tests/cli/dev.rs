@@ -82,8 +82,109 @@ fn a_change_that_is_saved_is_served() {
     server.until(|| server.get("/a").body == "five");
 
     assert!(!project.path().join("shop.wasm").exists(), "it is for development only");
-    write(project.path(), "pointwork.toml", "");
-    server.logged("pointwork.toml changed; `pointwork dev` reads it when it starts");
+}
+
+#[test]
+fn configuration_that_changes_is_read_again_and_a_wrong_one_is_shown() {
+    let crashing = "\n    #[get(\"crash\")]\n    fn crash() -> String { panic!() }";
+    let project = Project::new("dev-configuration", &(handler("one") + crashing));
+    let server = project.start();
+    assert_eq!(server.get("/a").body, "one");
+    let before = std::fs::read_to_string(project.path().join("pointwork.toml")).expect("it is there");
+    write(project.path(), "pointwork.toml", format!("prefix = \"v2\"\n{before}"));
+    server.until(|| server.get("/v2/a").body == "one");
+    assert_eq!(server.get("/a").status, 404);
+
+    write(
+        project.path(),
+        "pointwork.toml",
+        format!("prefix = \"v3\"\nadaptor = \"hyper\"\n{before}"),
+    );
+    server.logged("unknown key `adaptor`");
+    server.logged("pointwork.toml changed; the configuration before serves on");
+    assert_eq!(server.get("/v2/a").body, "one");
+    let notice = server.get("/v2/crash").json()["notice"].to_string();
+    assert!(notice.contains("unknown key `adaptor`"), "{notice}");
+    // Sources are built all the same.
+    project.save(&handler("two"));
+    server.until(|| server.get("/v2/a").body == "two");
+
+    write(project.path(), "pointwork.toml", format!("prefix = \"v4\"\n{before}"));
+    server.until(|| server.get("/v4/a").body == "two");
+    assert_eq!(server.stop("TERM").code, Some(0));
+}
+
+#[test]
+fn each_file_that_changed_is_named_when_a_build_fails() {
+    let project = Project::new("dev-names", &handler("one"));
+    write(project.path(), "src/words.rs", "pub const WORD: &str = \"one\";");
+    let module = "mod words;\n";
+    let source = std::fs::read_to_string(project.path().join("src/lib.rs")).expect("it is there");
+    let source = format!("{module}{}", source.replace("\"one\"", "words::WORD"));
+    write(project.path(), "src/lib.rs", &source);
+    let server = project.start();
+    assert_eq!(server.get("/a").body, "one");
+    write(project.path(), "src/lib.rs", format!("{source}\n// Another line.\n"));
+    write(project.path(), "src/words.rs", "pub const WORD: &str = 1;");
+    server.logged("src/lib.rs and src/words.rs changed; the version before of module `shop` serves on");
+}
+
+#[cfg(unix)]
+#[test]
+fn folder_that_was_moved_is_named() {
+    let project = Project::new("dev-moved", &handler("one"));
+    let server = project.start();
+    let (before, after) = (project.path().to_owned(), project.path().with_extension("moved"));
+    std::fs::rename(&before, &after).expect("moved");
+    write(&after, "src/lib.rs", "// Another source.");
+    let log = || std::fs::read_to_string(after.join("errors.log")).unwrap_or_default();
+    let message = format!(
+        "the folder of module `shop` was moved or deleted: `{}`",
+        before.display()
+    );
+    server.until(|| log().contains(&message));
+    assert!(!log().contains("install Rust"), "{}", log());
+    std::fs::rename(&after, &before).expect("moved back");
+    project.save(&handler("two"));
+    server.until(|| server.get("/a").body == "two");
+}
+
+#[test]
+fn an_error_of_a_call_is_shown_as_a_crash_is() {
+    let handlers = "    #[get(\"unknown\")]\n    fn unknown(ctx: &Context) -> Result<String, Failure> {\n        \
+                    ctx.call::<Nobody>(())\n    }\n    #[get(\"odd\")]\n    fn odd(ctx: &Context) -> Result<String, Failure> {\n        \
+                    ctx.call::<Word>(())\n    }";
+    let project = Project::new("dev-calls", handlers);
+    let source = std::fs::read_to_string(project.path().join("src/lib.rs")).expect("it is there");
+    let source = source
+        .replace(
+            "use pointwork_guest::{",
+            "use pointwork_guest::{Context, Failure, channel, events, ",
+        )
+        .replace("module! { Shop }", "module! { Shop; channels: Words }");
+    let rest = "events! {\n    pub Nobody = \"nobody:listens\": () => String;\n    pub Word = \"words:word\": () => String;\n}\n\
+                pub struct Words;\n#[channel(\"words\")]\nimpl Words {\n    #[on(\"word\")]\n    fn word() -> u32 {\n        7\n    }\n}\n";
+    write(project.path(), "src/lib.rs", source + rest);
+    let server = project.start();
+    for (path, handler, message) in [
+        (
+            "/unknown",
+            "Shop.unknown",
+            "`nobody:listens` failed with `unknown-event`: ",
+        ),
+        (
+            "/odd",
+            "Shop.odd",
+            "`words:word` failed with `bad-payload`: the result does not fit: ",
+        ),
+    ] {
+        let reply = server.get(path);
+        let body = reply.json();
+        assert_eq!((reply.status, &body["handler"]), (500, &handler.into()), "{body}");
+        let error = &body["crashes"][0];
+        assert_eq!((&error["kind"], &error["module"]), (&"error".into(), &"shop".into()));
+        assert!(lines(error)[0].starts_with(message), "{body}");
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `pointwork serve`.
 
+use std::fs::File;
 use std::net::TcpListener;
 #[cfg(target_os = "linux")]
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use pointwork_suite::guest::{Channel, Discovery, Guest, Program, laden};
 use snapbox::str;
@@ -279,6 +281,38 @@ fn address_in_use_is_named_with_a_way_out() {
     text.says([&format!("error: cannot listen on `{address}`\n  caused by: ")]);
     let hint = "hint: another program listens on it; `--listen 127.0.0.1:0` takes a free port\n";
     assert!(text.ends_with(hint), "{text}");
+    // Before a build, which would fail.
+    let folder = folder();
+    write(
+        &folder,
+        "pointwork.toml",
+        "[[module]]\npath = \"shop.wasm\"\nbuild = \"nowhere\"\n",
+    );
+    let text = stderr(run(&folder, "serve --listen").arg(&address), 6);
+    text.says([&format!("error: cannot listen on `{address}`\n  caused by: ")]);
+}
+
+#[test]
+fn component_that_is_older_than_its_source_is_warned_of() {
+    let folder = folder();
+    let component = Guest::new()
+        .channel(Channel::new("one").on("heard", Program::new()))
+        .build();
+    write(&folder, "shop.wasm", component);
+    write(&folder, "shop/src/lib.rs", "");
+    write(
+        &folder,
+        "pointwork.toml",
+        "[[module]]\npath = \"shop.wasm\"\nbuild = \"shop\"\n",
+    );
+    let warning = "the component of module `shop`, shop.wasm, is older than its source";
+    for (path, is_warned) in [("shop.wasm", false), ("shop/src/lib.rs", true)] {
+        let file = File::options().append(true).open(folder.path().join(path));
+        let later = SystemTime::now() + Duration::from_secs(if is_warned { 120 } else { 60 });
+        file.and_then(|file| file.set_modified(later)).expect("its time is set");
+        let server = Server::start(folder.path(), [""; 0]);
+        assert_eq!(server.log().contains(warning), is_warned, "{}", server.log());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::{build, folder, project, run, stderr, write};
+use crate::{build, folder, pointwork, project, stderr, write};
 
 /// Builds a project with this code, as `pointwork build` of a user does. The result is its standard error.
 fn build_source(name: &str, source: &str, more: &[&str]) -> (TempDir, String) {
@@ -76,8 +76,19 @@ fn calls_of_the_standard_library_import_nothing_beyond_the_contract() {
     for more in [&[][..], &["--debug"]] {
         let (folder, text) = build_source("calls", CALLS, more);
         assert_eq!(labelled("warning: ", &text), [""; 0], "{text}");
-        let component = folder.path().join("calls/target/pointwork/calls.wasm");
-        let check = run(&folder, "check").arg(component).output().expect("it runs");
+        let project = folder.path().join("calls");
+        let (optimised, debug) = ("target/pointwork/calls.wasm", "target/pointwork/debug/calls.wasm");
+        let is_debug = !more.is_empty();
+        let exist = [optimised, debug].map(|path| project.join(path).exists());
+        assert_eq!(exist, [!is_debug, is_debug], "each has a file of its own");
+        // The configuration has the path of the optimised one.
+        let arguments = [
+            "check",
+            if is_debug { debug } else { optimised },
+            "-c",
+            "pointwork.toml",
+        ];
+        let check = pointwork(&project).args(arguments).output().expect("it runs");
         let shown = String::from_utf8(check.stdout).expect("text");
         assert!(
             shown.contains("\n           pointwork:module/environment@0.2.0\n"),

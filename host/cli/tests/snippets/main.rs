@@ -231,6 +231,7 @@ pages! {
     changelog: "CHANGELOG.md" from CLONE,
     contributing: "CONTRIBUTING.md" from CLONE,
     deployment: "docs/deployment.md" from CLONE,
+    events: "docs/events.md" from CLONE,
     handlers: "docs/handlers.md" from CLONE,
     limits: "docs/limits.md" from CLONE,
     mount: "docs/mount.md" from AROUND,

@@ -65,6 +65,7 @@ struct BusState {
     bursts: Bursts,
     waiting: AtomicUsize,
     requests: Arc<AtomicUsize>,
+    notice: Mutex<Option<String>>,
 }
 
 /// A change of listeners that is ready to be published; see [`Bus::stage`].
@@ -116,7 +117,18 @@ impl Bus {
             bursts: Bursts::default(),
             waiting: AtomicUsize::new(0),
             requests: Arc::default(),
+            notice: Mutex::default(),
         }))
+    }
+
+    /// Sets what a reply that [shows](crate::RouterOptions::show_crashes) crashes says beside them, such as an error in the
+    /// configuration.
+    pub fn set_notice(&self, notice: Option<String>) {
+        *self.0.notice.lock() = notice;
+    }
+
+    pub(crate) fn notice(&self) -> Option<String> {
+        self.0.notice.lock().clone()
     }
 
     /// Registers listeners, all or none. Calls that are in flight go on with the listeners they found.

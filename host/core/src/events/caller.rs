@@ -1,6 +1,7 @@
 //! Both ends of an event: who calls or emits it, and who listens.
 
 use std::any::Any;
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -99,6 +100,15 @@ impl Caller {
                 "{}",
                 paragraph(&crash.message, MAX_CRASH_LINE)
             ),
+        }
+    }
+
+    /// Keeps an error that a module logged, for a reply that shows the crashes of its request: the client of a failed call
+    /// gets a general sentence, and the log has the reason.
+    pub fn show_error(&self, module: &str, message: impl Display) {
+        let crashes = self.chain.request.as_ref().and_then(|request| request.crashes.as_ref());
+        if let Some(crashes) = crashes {
+            crashes.add_error(self.chain.event(), module, &message.to_string());
         }
     }
 

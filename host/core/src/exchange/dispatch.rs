@@ -196,7 +196,11 @@ impl Dispatch {
         let RequestOrigin { crashes, route, .. } = self.exchange.origin();
         match crashes.as_ref().filter(|_| reply.status().is_server_error()) {
             Some(crashes) => reply.map(|body| match body.try_into_bytes() {
-                Ok(bytes) => crashes.shown_in(&bytes, route).map_or(bytes.into(), Body::from),
+                Ok(bytes) => {
+                    let notice = self.exchange.caller.bus.upgrade().ok().and_then(|bus| bus.notice());
+                    let shown = crashes.shown_in(&bytes, route, notice.as_deref());
+                    shown.map_or(bytes.into(), Body::from)
+                }
                 Err(body) => body,
             }),
             None => reply,

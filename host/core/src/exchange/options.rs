@@ -34,8 +34,8 @@ limits! {
         /// The networks of the proxies whose `Forwarded`, `X-Forwarded-For` and `X-Forwarded-Proto` are believed; see
         /// [`Peer`](crate::Peer). Default: none.
         trusted_proxies: Vec<IpNet> = Vec::new();
-        /// Whether a reply of 500 or more has the crashes of its request in its body: module, handler or event, message and
-        /// backtrace. It is for development only: a crash tells a client about code and data. The runtime then keeps
+        /// Whether a reply of 500 or more has the crashes of its request in its body, and the errors that its modules logged:
+        /// module, handler or event, message and backtrace. It is for development only: a crash tells a client about code and data. The runtime then keeps
         /// the lines of source files for backtraces, and compiles modules sooner, to slower code. Default: `false`.
         show_crashes: bool = false;
         /// Whether each request is logged: a line of the level `info` at its end, within a span around its handler, both with

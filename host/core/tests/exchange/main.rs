@@ -212,6 +212,10 @@ async fn a_reply_shows_the_crashes_of_its_request_only_if_it_is_to() {
     let handler = |ctx: Context| async move {
         match ctx.method() {
             &Method::PUT => panic!("a secret\nof two lines"),
+            &Method::DELETE => {
+                ctx.caller().show_error("shop", "the reason");
+                Err(Failure::new(StatusCode::BAD_GATEWAY, "no"))
+            }
             _ => ctx.call_raw("db:one", Payload::null()).await.map(|_| "fine"),
         }
     };
@@ -241,6 +245,11 @@ async fn a_reply_shows_the_crashes_of_its_request_only_if_it_is_to() {
     let lines = ["the listener of `db:one` panicked: no such table"];
     let crash = json!({"kind": "panic", "event": "db:one", "message": lines});
     assert_eq!(crashes(&body), [crash]);
+
+    let (status, body) = stand.send(request(Method::DELETE, Body::empty())).await;
+    assert_eq!(status, StatusCode::BAD_GATEWAY);
+    let error = json!({"kind": "error", "module": "shop", "message": ["the reason"]});
+    assert_eq!(crashes(&body), [error]);
 }
 
 #[tokio::test]

@@ -120,6 +120,7 @@ impl Module {
         let pre = Arc::new(pre);
         let manifest = Manifest::read(&pre, threads).await?;
         let declared = &manifest.declared;
+        pre.version.events_used.list(&declared.events_used);
         if declared.channels.is_empty() {
             inspection.check_no_capability(&options.grants)?;
         }

@@ -11,6 +11,7 @@ use crate::component::inspect::{Form, Inspection, inspect};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::Tenancy;
 use crate::guest::VersionState;
+use crate::guest::events_used::EventsUsed;
 use crate::guest::memory::HostMemory;
 use crate::guest::stream_permits::StreamPermits;
 use crate::scheduling::admission::Admission;
@@ -55,6 +56,7 @@ pub(crate) async fn compile(
         let guest = VersionState {
             admission: Arc::new(Admission::new(&name, &options.breaker, &options.trial, bus)),
             module: name,
+            events_used: EventsUsed::default(),
             traps_at_cpu_limit: code.development,
             shares: code.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),

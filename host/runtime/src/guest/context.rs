@@ -171,7 +171,7 @@ impl<T: Send + 'static> context::HostWithStore<T> for HasSelf<Guest> {
         let running = running_caller(&mut access)?;
         let guest = access.get();
         let context = guest.table.delete(context)?.in_call(running.as_ref());
-        if let Some(exceeded) = guest.spend_emit()? {
+        if let Some(exceeded) = guest.spend_emit(&event)? {
             return Ok(Err(failure_out(overspent(&context, exceeded))));
         }
         Ok(match guest.charge(size_of_event(&event, &payload))? {
@@ -192,7 +192,7 @@ impl<T: Send + 'static> context::HostContextWithStore<T> for HasSelf<Guest> {
         let running = running_caller(&mut access)?;
         let guest = access.get();
         let context = guest.context(&this)?;
-        if let Some(exceeded) = guest.spend_emit()? {
+        if let Some(exceeded) = guest.spend_emit(&event)? {
             overspent(context, exceeded);
             return Ok(());
         }
@@ -443,6 +443,7 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         let (context, running, span, charged) = accessor.with(|mut access| {
             let (running, span) = (running_caller(&mut access)?, span(&mut access)?);
             let guest = access.get();
+            guest.note_use(&event);
             let charged = guest.charge(size_of_event(&event, &payload))?;
             Ok::<_, wasmtime::Error>((guest.context(&context)?.clone(), running, span, charged))
         })?;

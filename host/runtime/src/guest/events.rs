@@ -67,7 +67,7 @@ impl<T: Send + 'static> events::HostDeliveryWithStore<T> for HasSelf<Guest> {
         let running = running_caller(&mut access)?;
         let guest = access.get();
         let caller = guest.delivery(&this)?.caller().deeper(running.as_ref());
-        if guest.spend_emit()?.is_none()
+        if guest.spend_emit(&event)?.is_none()
             && let Ok(charge) = guest.charge(size_of_event(&event, &payload))?
         {
             caller.emit_charged(&event, payload_in(payload), charge);
@@ -106,6 +106,7 @@ impl<T: Send + 'static> events_async::HostWithStore<T> for HasSelf<Guest> {
         let (caller, span, charged) = accessor.with(|mut access| {
             let (running, span) = (running_caller(&mut access)?, span(&mut access)?);
             let guest = access.get();
+            guest.note_use(&event);
             let charged = guest.charge(size_of_event(&event, &payload))?;
             let caller = guest.delivery(&delivery)?.caller().deeper(running.as_ref()).clone();
             Ok::<_, wasmtime::Error>((caller, span, charged))

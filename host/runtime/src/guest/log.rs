@@ -7,7 +7,7 @@ use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
 use super::output::{LineLog, OutputStream};
-use super::spans::{line_span, running_task, task_of_code};
+use super::spans::{caller_of_line, line_span, running_task, task_of_code};
 use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
 
@@ -45,6 +45,11 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
             cut(fields, room - message.len().min(of_message));
         }
         let message = one_line(&message, of_message);
+        if matches!(level, log::Level::Error)
+            && let Some(caller) = caller_of_line(&mut access)?
+        {
+            caller.show_error(&access.get().module, &message);
+        }
         let (module, from, fields) = (&*access.get().module, target.as_str(), fields.as_deref());
         match level {
             log::Level::Trace => tracing::trace!(module, from, fields, "{message}"),

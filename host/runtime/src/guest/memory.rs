@@ -192,6 +192,7 @@ impl Guest {
         event: &str,
         payload: &types::Payload,
     ) -> Result<Result<Charge, Exceeded>, Exceeded> {
+        self.note_use(event);
         let bytes = size_of_event(event, payload);
         if bytes < COUNTED_BODY {
             return Ok(Ok(Charge::default()));

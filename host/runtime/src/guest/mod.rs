@@ -6,6 +6,7 @@ mod budget;
 mod context;
 mod environment;
 mod events;
+pub(crate) mod events_used;
 mod instant;
 pub(crate) mod limiter;
 mod log;
@@ -40,6 +41,7 @@ use crate::variables::Values;
 use self::body::{Reader, Writer};
 use self::budget::Budget;
 use self::environment::{CallState, Clock, Random};
+use self::events_used::EventsUsed;
 use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
 use self::stream_permits::{StreamPermit, StreamPermits};
@@ -64,6 +66,7 @@ pub(crate) struct Guest {
     wasi: Option<Box<Wasi>>,
     lines: Arc<Budget>,
     emits: Budget,
+    events_used: EventsUsed,
     memory: HostMemory,
     /// Whether it was logged already that the limit of the host's memory was hit.
     memory_logged: AtomicBool,
@@ -106,6 +109,7 @@ pub(crate) struct VersionState {
     pub(crate) shares: bool,
     pub(crate) admission: Arc<Admission>,
     pub(crate) streams: Arc<StreamPermits>,
+    pub(crate) events_used: EventsUsed,
     /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
     pub(crate) traps_at_cpu_limit: bool,
 }
@@ -130,6 +134,7 @@ impl Guest {
             wasi: wasi.transpose()?,
             lines,
             emits: Budget::new("emits", "events", limits.emits, shares),
+            events_used: version.events_used.clone(),
             memory: version.memory.clone(),
             memory_logged: AtomicBool::new(false),
             calls_since_count: 0,
@@ -265,8 +270,14 @@ impl Guest {
         );
     }
 
+    /// Warns of an event that the manifest does not list.
+    fn note_use(&self, event: &str) {
+        self.events_used.note(&self.module, event);
+    }
+
     /// Takes one event from the budget of the call: see [`Budget::spend`].
-    fn spend_emit(&self) -> Result<Option<Exceeded>, Exceeded> {
+    fn spend_emit(&self, event: &str) -> Result<Option<Exceeded>, Exceeded> {
+        self.note_use(event);
         self.emits.spend(&self.module)
     }
 }

@@ -33,6 +33,11 @@ impl CurrentCall {
             .cloned()
     }
 
+    /// The caller of the call that runs or ran last; `None` before the first call.
+    fn latest(&self) -> Option<Caller> {
+        self.0.lock().clone()
+    }
+
     /// The span for a line; `None` before the first call.
     pub(super) fn line_span(&self) -> Option<Span> {
         self.0.lock().as_ref().map(Caller::span)
@@ -183,6 +188,14 @@ pub(super) fn span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>
 pub(super) fn line_span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
     let task = running_task(access)?;
     Ok(access.get().span_of(task).unwrap_or_else(Span::none))
+}
+
+/// The caller of the call that writes a line.
+pub(super) fn caller_of_line<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<Caller>> {
+    if let Some(span) = running(access)? {
+        return Ok(Some(span.caller.clone()));
+    }
+    Ok(access.get().call.latest())
 }
 
 /// The caller of the call that runs, or that began last.

@@ -9,7 +9,7 @@ use pointwork::{ChangeKind, Diff, ModuleOptions};
 use super::adding;
 use crate::case::{Harness, cases};
 use crate::flavor::Flavor;
-use crate::guest::{Controller, Guest, Program};
+use crate::guest::{Channel, Controller, Guest, Program};
 use crate::subject::{AppSpec, ModuleSettings, Refusal, Step};
 
 cases![
@@ -20,6 +20,7 @@ cases![
     a_swap_that_gives_an_event_in_use_up_is_refused_unless_it_is_allowed: C2, C4, S2, S5;
     a_module_that_uses_an_ambiguous_event_is_refused: C2, S2;
     a_roll_back_may_give_an_event_up: C2, S5;
+    an_event_that_is_used_and_not_listed_is_warned_of_once: C4;
 ];
 
 /// A module with a route, the listener `{channel}:item:{event}`, and an event that it uses.
@@ -250,5 +251,46 @@ async fn a_roll_back_may_give_an_event_up(harness: Harness) -> Result<()> {
     control.apply(Step::RollBack("db".to_owned())).await?;
     assert!(live.get("/it/7").await?.text().starts_with("failed unknown-event"));
     live.shutdown().await;
+    Ok(())
+}
+
+async fn an_event_that_is_used_and_not_listed_is_warned_of_once(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        // Cases run concurrently and share one log.
+        let name = format!("lists-little-{form:?}-{}", harness.subject()).to_lowercase();
+        let component = |text: &str| -> Arc<[u8]> {
+            let calls = Program::new()
+                .call("little:listed")
+                .call("little:called")
+                .emit("little:emitted")
+                .say(text);
+            let things = Controller::new("Things", "/").get("it", calls);
+            let channel = Channel::new("little")
+                .on("listed", Program::text("1"))
+                .on("called", Program::text("2"))
+                .on("emitted", Program::new().call("little:called"));
+            let guest = Guest::with(things).channel(channel).uses("little:listed");
+            form.form(guest).build().into()
+        };
+        let warned = || {
+            let lines = harness.logs().everywhere().into_iter();
+            let of_module = lines.filter(|line| line.text.contains("does not list it") && line.text.contains(&name));
+            let mut events: Vec<_> = of_module
+                .filter_map(|line| line.text.split('`').nth(1).map(str::to_owned))
+                .collect();
+            events.sort_unstable();
+            events
+        };
+        let live = harness.start(AppSpec::new().load(&name, component("one"))).await?;
+        for _ in 0..3 {
+            assert_eq!(live.get("/it").await?.status, 200, "{form}");
+        }
+        assert_eq!(warned(), ["little:called", "little:emitted"], "{form}");
+        // Each version tells it.
+        live.control().apply(Step::Swap(name.clone(), component("two"))).await?;
+        assert_eq!(live.get("/it").await?.status, 200, "{form}");
+        assert_eq!(warned().len(), 4, "{form}");
+        live.shutdown().await;
+    }
     Ok(())
 }
