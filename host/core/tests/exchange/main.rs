@@ -16,8 +16,9 @@ use futures_util::FutureExt as _;
 use http::{Method, Request, Response, StatusCode};
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
-    Body, BodyError, BodyWriter, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, FailureCode, Handler,
-    IntoReply as _, Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions, Subscription,
+    Body, BodyError, BodyWriter, Bus, BusOptions, Context, Crash, CrashKind, Delivery, Executor, Failure, FailureCode,
+    Handler, IntoReply as _, Listener, Origin, Outcome, Payload, Route, RouteRecord, Router, RouterOptions,
+    Subscription,
 };
 
 use serde_json::{Value, json};
@@ -210,9 +211,9 @@ async fn a_panic_ends_one_request_with_500() {
 #[tokio::test]
 async fn a_reply_shows_the_crashes_of_its_request_only_if_it_is_to() {
     let handler = |ctx: Context| async move {
-        match ctx.method() {
-            &Method::PUT => panic!("a secret\nof two lines"),
-            &Method::DELETE => {
+        match *ctx.method() {
+            Method::PUT => panic!("a secret\nof two lines"),
+            Method::DELETE => {
                 ctx.caller().show_error("shop", "the reason");
                 Err(Failure::new(StatusCode::BAD_GATEWAY, "no"))
             }

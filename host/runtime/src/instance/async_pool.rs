@@ -66,6 +66,15 @@ struct Waiting {
     counted: Option<Counted>,
 }
 
+/// A call in the queue.
+struct Enqueued {
+    number: u64,
+    /// Whether it has to wait for an instance.
+    waits: bool,
+    /// The instance to poll, unless one was started for the call.
+    instance: Option<Arc<InstanceState>>,
+}
+
 impl PoolState {
     fn count(&self) -> usize {
         self.open.len() + self.closing.len()
@@ -164,7 +173,11 @@ impl AsyncPool {
             output: sender,
             taken_by: taken_by.clone(),
         });
-        let (number, waits, instance) = self.enqueue(queued, is_alone)?;
+        let Enqueued {
+            number,
+            waits,
+            instance,
+        } = self.enqueue(queued, is_alone)?;
         let mut place = Place::<C> {
             pool: self,
             number,
@@ -184,26 +197,21 @@ impl AsyncPool {
         }
     }
 
-    /// Puts a call into the queue. Returns its number, whether it has to wait for an instance, and the instance to poll.
-    fn enqueue(
-        self: &Arc<Self>,
-        call: QueuedCall,
-        is_alone: bool,
-    ) -> Result<(u64, bool, Option<Arc<InstanceState>>), Overload> {
-        let (enqueued, _refused) = self.locked(|state| self.enqueue_now(state, call, is_alone));
-        enqueued
+    /// Puts a call into the queue.
+    fn enqueue(self: &Arc<Self>, call: QueuedCall, is_alone: bool) -> Result<Enqueued, Overload> {
+        // Dropped after the lock.
+        let mut refused = None;
+        self.locked(|state| self.enqueue_now(state, call, is_alone, &mut refused))
     }
 
-    /// See [`enqueue`](Self::enqueue). A refused call is dropped after the lock.
+    /// See [`enqueue`](Self::enqueue).
     fn enqueue_now(
         self: &Arc<Self>,
         state: &mut PoolState,
         call: QueuedCall,
         is_alone: bool,
-    ) -> (
-        Result<(u64, bool, Option<Arc<InstanceState>>), Overload>,
-        Option<Waiting>,
-    ) {
+        refused: &mut Option<Waiting>,
+    ) -> Result<Enqueued, Overload> {
         let number = state.next;
         state.next += 1;
         state.queue(is_alone).push_back(Waiting {
@@ -216,17 +224,21 @@ impl AsyncPool {
         let room = if is_alone { 0 } else { state.room(&self.pre) };
         let queue = state.queue(is_alone);
         let waits = queue.len() > room && queue.back().is_some_and(|last| last.number == number);
-        if !waits {
-            return (Ok((number, false, instance)), None);
+        if waits {
+            let counted = self.pre.version.admission.wait(self.pre.version.limits.queue);
+            if counted.is_none() {
+                *refused = queue.pop_back();
+                return Err(Overload::Queue);
+            }
+            if let Some(last) = queue.back_mut() {
+                last.counted = counted;
+            }
         }
-        let counted = self.pre.version.admission.wait(self.pre.version.limits.queue);
-        if counted.is_none() {
-            return (Err(Overload::Queue), queue.pop_back());
-        }
-        if let Some(last) = queue.back_mut() {
-            last.counted = counted;
-        }
-        (Ok((number, true, instance)), None)
+        Ok(Enqueued {
+            number,
+            waits,
+            instance,
+        })
     }
 
     /// Gives the calls of the queue to instances: wakes one that has room, or starts others.
