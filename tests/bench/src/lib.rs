@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use http::{Request, Response, StatusCode};
-use pointwork::{App, AppOptions, Body, Context, Delivery, Failure, Json, Payload};
+use pointwork::{App, AppOptions, Body, CacheDirectory, Context, Delivery, Failure, Json, Payload};
 use pointwork_wasi::{ADAPTER, MODULE};
 use serde::Serialize;
 use wit_component::ComponentEncoder;
@@ -101,6 +101,7 @@ pub async fn app() -> Result<App> {
     // Each waiting request of the synchronous form has an instance.
     options.limits.instances = IN_FLIGHT;
     options.max_instances = 4 * u32::try_from(IN_FLIGHT)?;
+    options.cache = Some(CacheDirectory::open(target()?.join("cache"))?);
     let app = App::with_options(options)?;
     app.get("/native/empty", |_: Context| async { StatusCode::NO_CONTENT })?;
     app.get("/native/wait", |ctx: Context| async move {
@@ -131,7 +132,9 @@ pub async fn app() -> Result<App> {
 /// # Errors
 /// If the component does not load.
 pub async fn items(component: Option<&str>) -> Result<App> {
-    let app = App::new()?;
+    let mut options = AppOptions::new();
+    options.cache = Some(CacheDirectory::open(target()?.join("cache"))?);
+    let app = App::with_options(options)?;
     app.channel("bench")
         .on_raw("name", |_: Delivery, _: Payload| async { Ok(Payload::json("Assam")?) })?
         .on_raw("shown", |_: Delivery, _: Payload| async { Ok(Payload::null()) })?;

@@ -18,7 +18,7 @@ use std::{env, mem};
 
 use anyhow::{Context as _, Result, ensure};
 
-pub use server::{Burst, Server, memory};
+pub use server::{Burst, Server, memory, spent};
 pub use statistics::{Estimate, median, turns};
 
 /// The processor of every thread of a server.

@@ -114,34 +114,14 @@ impl Server {
         Ok(())
     }
 
-    /// The processor time that it has used, in its own code and in the kernel, in µs.
-    fn spent(&self) -> Result<[f64; 2]> {
-        let process = libc::pid_t::try_from(self.process.id())?;
-        let mut id = 0;
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the id and the time are places for the results.
-        let is_read = unsafe {
-            libc::clock_getcpuclockid(process, &raw mut id) == 0 && libc::clock_gettime(id, &raw mut time) == 0
-        };
-        ensure!(is_read, "the server ended");
-        let sum = time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3;
-        // The clock is exact; the kernel splits its time by ticks.
-        let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-        let (_, fields) = stat.rsplit_once(')').context("no fields")?;
-        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
-        let ticks = ticks.collect::<Result<Vec<_>, _>>()?;
-        let user = sum * ticks[0] / (ticks[0] + ticks[1]).max(1.0);
-        Ok([user, sum - user])
-    }
-
     /// Sends requests for that time, from the processor of the load.
     ///
     /// # Errors
     /// If a reply is another one.
     pub fn burst(&self, request: &Request, time: Duration) -> Result<Burst> {
-        let (before, began) = (self.spent()?, Instant::now());
+        let (before, began) = (spent(self.process.id())?, Instant::now());
         let requests = on_core(LOAD_CORE, || send(self.address, request, time))??;
-        let (after, seconds) = (self.spent()?, began.elapsed().as_secs_f64());
+        let (after, seconds) = (spent(self.process.id())?, began.elapsed().as_secs_f64());
         Ok(Burst {
             requests,
             seconds,
@@ -149,6 +129,28 @@ impl Server {
             system: (after[1] - before[1]) / requests,
         })
     }
+}
+
+/// The processor time that a process has used, in its own code and in the kernel, in µs, over all its threads.
+///
+/// # Errors
+/// If there is no such process.
+pub fn spent(process: u32) -> Result<[f64; 2]> {
+    let process = libc::pid_t::try_from(process)?;
+    let mut id = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the id and the time are places for the results.
+    let is_read =
+        unsafe { libc::clock_getcpuclockid(process, &raw mut id) == 0 && libc::clock_gettime(id, &raw mut time) == 0 };
+    ensure!(is_read, "the process ended");
+    let sum = time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3;
+    // The clock is exact; the kernel splits its time by ticks.
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')').context("no fields")?;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+    let ticks = ticks.collect::<Result<Vec<_>, _>>()?;
+    let user = sum * ticks[0] / (ticks[0] + ticks[1]).max(1.0);
+    Ok([user, sum - user])
 }
 
 /// A field of the memory of a process, in MiB; `self` is this one.

@@ -15,19 +15,25 @@ use crate::server::command;
 use crate::{Table, peers};
 
 /// A server, and the request for it.
-struct Subject {
+struct Subject<'a> {
     name: String,
-    command: Result<Command>,
+    /// Made when it is wanted: some are built or installed first.
+    command: Box<dyn FnOnce() -> Result<Command> + 'a>,
     request: Request,
     /// The subjects with which it is compared.
     references: Vec<String>,
 }
 
-impl Subject {
-    fn new(name: impl Into<String>, path: &str, references: &[String], command: Result<Command>) -> Self {
+impl<'a> Subject<'a> {
+    fn new(
+        name: impl Into<String>,
+        path: &str,
+        references: &[String],
+        command: impl FnOnce() -> Result<Command> + 'a,
+    ) -> Self {
         Self {
             name: name.into(),
-            command,
+            command: Box::new(command),
             request: Request::get(path, Item::JSON),
             references: references.to_vec(),
         }
@@ -40,26 +46,24 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     section(table, "forms", forms(synchronous, asynchronous))?;
     section(table, "frameworks", frameworks(synchronous))?;
     section(table, "routes", routes())?;
-    section(table, "commands", commands(synchronous, asynchronous)?)
+    section(table, "commands", commands(synchronous, asynchronous))
 }
 
-fn alone() -> Subject {
-    Subject::new("hyper alone", PATH, &[], command("alone", "hyper", None))
+fn alone() -> Subject<'static> {
+    Subject::new("hyper alone", PATH, &[], || command("alone", "hyper", None))
 }
 
 const PATH: &str = "/items/7";
 
-fn forms(synchronous: &Path, asynchronous: &Path) -> Vec<Subject> {
+fn forms<'a>(synchronous: &'a Path, asynchronous: &'a Path) -> Vec<Subject<'a>> {
     let first = alone();
     let references = from_ref(&first.name);
-    let limited = Subject::new(
-        "hyper alone, with its limits",
-        PATH,
-        references,
-        command("limited", "hyper", None),
-    );
+    let limited = Subject::new("hyper alone, with its limits", PATH, references, || {
+        command("limited", "hyper", None)
+    });
     let references = [first.name.clone(), limited.name.clone()];
-    let subject = |name, path, component| Subject::new(name, path, &references, command("items", "hyper", component));
+    let subject =
+        |name, path, component| Subject::new(name, path, &references, move || command("items", "hyper", component));
     let (call, emit) = ("/items/7/call", "/items/7/emit");
     let ours = [
         subject("native", PATH, None),
@@ -73,18 +77,15 @@ fn forms(synchronous: &Path, asynchronous: &Path) -> Vec<Subject> {
     [first, limited].into_iter().chain(ours).collect()
 }
 
-fn frameworks(synchronous: &Path) -> Vec<Subject> {
+fn frameworks(synchronous: &Path) -> Vec<Subject<'_>> {
     let others = FRAMEWORKS.into_iter().filter(|(name, _)| *name != "hyper");
     let subjects = others.flat_map(|(name, _)| {
-        let alone = Subject::new(format!("{name} alone"), PATH, &[], command("alone", name, None));
+        let alone = Subject::new(format!("{name} alone"), PATH, &[], move || command("alone", name, None));
         let adapter = |form: &str, component| {
             let references = from_ref(&alone.name);
-            Subject::new(
-                format!("{name}, {form}"),
-                PATH,
-                references,
-                command("items", name, component),
-            )
+            Subject::new(format!("{name}, {form}"), PATH, references, move || {
+                command("items", name, component)
+            })
         };
         let (native, module) = (adapter("native", None), adapter("synchronous", Some(synchronous)));
         [alone, native, module]
@@ -92,16 +93,13 @@ fn frameworks(synchronous: &Path) -> Vec<Subject> {
     subjects.collect()
 }
 
-fn routes() -> Vec<Subject> {
+fn routes() -> Vec<Subject<'static>> {
     let subjects = FRAMEWORKS.into_iter().flat_map(|(name, _)| {
         let route = |number: &str, path: &str, references: &[String]| Subject {
             request: Request::get(path, "42"),
-            ..Subject::new(
-                format!("{name}, route {number}"),
-                path,
-                references,
-                command("routes", name, None),
-            )
+            ..Subject::new(format!("{name}, route {number}"), path, references, move || {
+                command("routes", name, None)
+            })
         };
         let first = route("1", "/api/r0001/42", &[]);
         let last = route("1,000", "/api/r1000/42", from_ref(&first.name));
@@ -111,77 +109,65 @@ fn routes() -> Vec<Subject> {
 }
 
 /// Whole commands, as users start them.
-fn commands(synchronous: &Path, asynchronous: &Path) -> Result<Vec<Subject>> {
-    let program = pointwork()?;
-    let serve = |component: &Path, options: &[&str]| {
-        let mut command = Command::new(&program);
-        command
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(options)
-            .arg(component);
-        // The access log is written, and nobody reads it.
-        command.stderr(Stdio::null());
-        Ok(command)
+fn commands<'a>(synchronous: &'a Path, asynchronous: &'a Path) -> Vec<Subject<'a>> {
+    let serve = |component: &'a Path, options: &'static [&str]| {
+        move || {
+            let mut command = Command::new(pointwork()?);
+            command
+                .args(["serve", "--listen", "127.0.0.1:0"])
+                .args(options)
+                .arg(component);
+            // The access log is written, and nobody reads it.
+            command.stderr(Stdio::null());
+            Ok(command)
+        }
     };
-    let names = [
-        "hyper alone",
-        LOG_OFF,
-        "`wasmtime serve`, P2",
-        "`wasmtime serve`, P3",
-        "NestJS on Fastify",
-        "FastAPI on uvicorn",
-    ];
-    let references = names.map(str::to_owned);
-    let mut subjects = vec![
+    let others = ["hyper alone", LOG_OFF, P2, P3, NEST, FASTAPI].map(str::to_owned);
+    let peer = |name, command: fn() -> Result<Command>| Subject::new(name, PATH, &others[..1], command);
+    vec![
         alone(),
-        Subject::new("`pointwork serve`", PATH, &references, serve(synchronous, &[])),
-        Subject::new(
-            LOG_OFF,
-            PATH,
-            &references[..1],
-            serve(synchronous, &["--log-level", "off"]),
-        ),
+        Subject::new("`pointwork serve`", PATH, &others, serve(synchronous, &[])),
+        Subject::new(LOG_OFF, PATH, &others[..1], serve(synchronous, &["--log-level", "off"])),
         Subject::new(
             "`pointwork serve`, access log",
             PATH,
-            &references[..2],
+            &others[..2],
             serve(synchronous, &["--access-log"]),
         ),
         Subject::new(
             "`pointwork serve`, asynchronous",
             PATH,
-            &references,
+            &others,
             serve(asynchronous, &[]),
         ),
-    ];
-    let peers = [
-        peers::wasmtime("p2"),
-        peers::wasmtime("p3"),
-        peers::nest(),
-        peers::fastapi(),
-    ];
-    for (name, command) in names[2..].iter().zip(peers) {
-        subjects.push(Subject::new(*name, PATH, &references[..1], command));
-    }
-    Ok(subjects)
+        peer(P2, || peers::wasmtime("p2")),
+        peer(P3, || peers::wasmtime("p3")),
+        peer(NEST, peers::nest),
+        peer(FASTAPI, peers::fastapi),
+    ]
 }
 
 const LOG_OFF: &str = "`pointwork serve`, log off";
+const P2: &str = "`wasmtime serve`, P2";
+const P3: &str = "`wasmtime serve`, P3";
+const NEST: &str = "NestJS on Fastify";
+const FASTAPI: &str = "FastAPI on uvicorn";
 
 /// Measures the wanted subjects and those with which they are compared.
-fn section(table: &mut Table, title: &str, subjects: Vec<Subject>) -> Result<()> {
+fn section(table: &mut Table, title: &str, subjects: Vec<Subject<'_>>) -> Result<()> {
     let is_wanted = |name: &String| table.wants(title, name);
     let wanted: Vec<String> = subjects
         .iter()
         .filter(|subject| is_wanted(&subject.name))
         .flat_map(|subject| subject.references.iter().chain([&subject.name]).cloned())
         .collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
     let mut servers = Vec::new();
     let mut missing = Vec::new();
     for subject in subjects.into_iter().filter(|subject| wanted.contains(&subject.name)) {
-        let started = subject
-            .command
-            .and_then(|mut command| Server::start_on(SERVER_CORE, &mut command));
+        let started = (subject.command)().and_then(|mut command| Server::start_on(SERVER_CORE, &mut command));
         match started {
             Ok(server) => servers.push((subject.name, server, subject.request, subject.references)),
             Err(error) => missing.push((subject.name, error)),

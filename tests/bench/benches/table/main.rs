@@ -20,6 +20,7 @@ mod streams;
 mod waiting;
 
 use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::Result;
 use pointwork_bench::{flag, option, rounds};
@@ -37,7 +38,7 @@ struct Table {
 impl Table {
     fn new() -> Result<Self> {
         let quick = flag("--quick");
-        let seconds = option("--seconds").map_or(Ok(if quick { 0.3 } else { 3.0 }), |text| text.parse())?;
+        let seconds = option("--seconds").map_or(Ok(if quick { 0.2 } else { 3.0 }), |text| text.parse())?;
         // cargo adds `--bench`.
         let options = ["--rounds", "--seconds"].map(|name| option(name).unwrap_or_default());
         let words = std::env::args()
@@ -71,15 +72,32 @@ fn main() -> Result<()> {
     if let Some(form) = option("--server") {
         return server::run(&form);
     }
-    if let Some(path) = option("--memory") {
-        return waiting::print_memory(&path);
+    if let Some(form) = option("--memory") {
+        return waiting::print_memory(&form);
     }
     let mut table = Table::new()?;
+    print_machine()?;
     http::measure(&mut table)?;
     process::measure(&mut table)?;
     waiting::measure(&mut table)?;
     start::measure(&mut table)?;
     streams::measure(&mut table)?;
     goals::print(&table);
+    Ok(())
+}
+
+/// Prints what the figures depend on.
+fn print_machine() -> Result<()> {
+    let processors = fs::read_to_string("/proc/cpuinfo")?;
+    let model = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("unknown", |(_, name)| name);
+    let load = fs::read_to_string("/proc/loadavg")?;
+    println!(
+        "{} processors, {model}; load before: {}",
+        thread::available_parallelism()?,
+        load.split(' ').next().unwrap_or_default()
+    );
     Ok(())
 }

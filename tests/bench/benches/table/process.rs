@@ -1,5 +1,6 @@
 //! A request without a server, from one thread and from two; and the cost of a call and an emit.
 
+use std::process::id;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use anyhow::{Result, ensure};
 use http::Request;
 use pointwork::{App, Body, Payload};
 use pointwork_bench::{allocations, app, request};
-use pointwork_load::{Estimate, turns};
+use pointwork_load::{Estimate, median, spent, turns};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::Table;
@@ -47,23 +48,26 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
 fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, &str)]) -> Result<()> {
     let span = Duration::from_millis(if table.quick { 50 } else { 300 });
     // Each subject with one thread, then with two.
-    let rates = turns(2 * table.rounds, 2 * subjects.len(), |turn| {
-        let rate = rate(app, turn % 2 + 1, subjects[turn / 2].1, span);
+    let bursts = turns(2 * table.rounds, 2 * subjects.len(), |turn| {
+        let before: f64 = spent(id())?.iter().sum();
+        let [rate, number] = drive(app, turn % 2 + 1, subjects[turn / 2].1, span)?;
         while app.bus().waiting() > 0 {
             thread::sleep(Duration::from_millis(1));
         }
-        rate
+        let after: f64 = spent(id())?.iter().sum();
+        Ok((rate, (after - before) / number))
     })?;
     println!(
         "\n## {SECTION}\n\n| request | µs | 95 % | allocations | two threads to one | 95 % |\n|---|---|---|---|---|---|"
     );
-    for (rates, (name, path)) in rates.chunks(2).zip(subjects) {
-        let [one, two] = rates else { continue };
-        let micros = Estimate::of(one.iter().map(|rate| 1e6 / rate));
-        let gain = Estimate::of(one.iter().zip(two).map(|(one, two)| two / one));
+    for (bursts, (name, path)) in bursts.chunks(2).zip(subjects) {
+        let [one, two] = bursts else { continue };
+        let micros = Estimate::of(one.iter().map(|(rate, _)| 1e6 / rate));
+        let processor = median(one.iter().map(|(_, micros)| *micros));
+        let gain = Estimate::of(one.iter().zip(two).map(|((one, _), (two, _))| two / one));
         let count = runtime.block_on(counted(app, path))?;
         println!(
-            "| {name} | {:.2} | {:.2}–{:.2} | {count:.1} | {:.2} | {:.2}–{:.2} |",
+            "| {name} | {:.2} | {:.2}–{:.2} | {processor:.2} | {count:.1} | {:.2} | {:.2}–{:.2} |",
             micros.middle, micros.low, micros.high, gain.middle, gain.low, gain.high
         );
         table.note(format!("{SECTION}, {name}, µs"), micros);
@@ -73,9 +77,9 @@ fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, 
     Ok(())
 }
 
-/// Requests per second from that many threads.
-fn rate(app: &App, threads: usize, path: &str, span: Duration) -> Result<f64> {
-    let drive = || {
+/// Requests per second from that many threads, and their number.
+fn drive(app: &App, threads: usize, path: &str, span: Duration) -> Result<[f64; 2]> {
+    let requests = || {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let (began, mut number) = (Instant::now(), 0_u32);
@@ -85,15 +89,16 @@ fn rate(app: &App, threads: usize, path: &str, span: Duration) -> Result<f64> {
                 }
                 number += 10;
             }
-            Ok::<_, anyhow::Error>(f64::from(number) / began.elapsed().as_secs_f64())
+            let number = f64::from(number);
+            anyhow::Ok([number / began.elapsed().as_secs_f64(), number])
         })
     };
     thread::scope(|scope| {
-        let drivers: Vec<_> = (0..threads).map(|_| scope.spawn(drive)).collect();
-        let rates = drivers
-            .into_iter()
-            .map(|driver| driver.join().expect("it does not panic"));
-        rates.sum()
+        let drivers: Vec<_> = (0..threads).map(|_| scope.spawn(requests)).collect();
+        drivers.into_iter().try_fold([0.0; 2], |sums, driver| {
+            let [rate, number] = driver.join().expect("it does not panic")?;
+            Ok([sums[0] + rate, sums[1] + number])
+        })
     })
 }
 

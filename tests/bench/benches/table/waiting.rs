@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use pointwork::App;
-use pointwork_bench::{IN_FLIGHT, app, request};
+use pointwork::{App, AppOptions, Context, Delivery, Payload};
+use pointwork_bench::{IN_FLIGHT, WAIT, app, request};
 use pointwork_load::{Estimate, memory, turns};
+use pointwork_suite::guest::{Controller, Guest, Program};
 use tokio::runtime::Runtime;
 
 use crate::Table;
@@ -34,9 +35,9 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     println!(
         "\n## waiting\n\n| {IN_FLIGHT} requests | requests/s | to native | 95 % | KiB of each |\n|---|---|---|---|---|"
     );
-    for (rates_of, (name, path)) in rates.iter().zip(SUBJECTS) {
+    for (rates_of, (name, _)) in rates.iter().zip(SUBJECTS) {
         let ratio = Estimate::of(rates_of.iter().zip(&rates[0]).map(|(own, native)| own / native));
-        let each = memory_of_each(path)?;
+        let each = memory_of_each(name)?;
         println!(
             "| {name} | {:.0} | {:.2} | {:.2}–{:.2} | {each:.1} |",
             Estimate::of(rates_of.iter().copied()).middle,
@@ -75,22 +76,42 @@ async fn rate(app: App, path: &'static str, span: Duration) -> Result<f64> {
 }
 
 /// The growth of a new process while that many requests wait for the first time, in KiB for each.
-fn memory_of_each(path: &str) -> Result<f64> {
+fn memory_of_each(form: &str) -> Result<f64> {
     let output = Command::new(std::env::current_exe()?)
-        .args(["--memory", path])
+        .args(["--memory", form])
         .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// The work of that process.
-pub(crate) fn print_memory(path: &str) -> Result<()> {
+/// The work of that process. Its guest is small: the pages of an instance are those of its guest.
+pub(crate) fn print_memory(form: &str) -> Result<()> {
     let runtime = Runtime::new()?;
     let kib = runtime.block_on(async {
-        let app = app().await?;
-        request(&app, path).await?;
+        let mut options = AppOptions::new();
+        (options.limits.instances, options.max_instances) = (IN_FLIGHT, 1_100);
+        let app = App::with_options(options)?;
+        app.channel("bench").on_raw("wait", |_: Delivery, _: Payload| async {
+            tokio::time::sleep(WAIT).await;
+            Ok(Payload::null())
+        })?;
+        app.get("/native/wait", async |ctx: Context| {
+            ctx.call_raw("bench:wait", Payload::null()).await.map(|_| "1")
+        })?;
+        let guest =
+            |prefix| Guest::with(Controller::new("Shop", prefix).get("wait", Program::text("1").call("bench:wait")));
+        app.module("synchronous")
+            .bytes(guest("synchronous").build())
+            .load()
+            .await?;
+        app.module("asynchronous")
+            .bytes(guest("asynchronous").asynchronous().build())
+            .load()
+            .await?;
+        let path = format!("/{form}/wait");
+        request(&app, &path).await?;
         let before = memory("self", "VmHWM")?;
-        let mut waiting: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| request(&app, path)).collect();
+        let mut waiting: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| request(&app, &path)).collect();
         while let Some(reply) = waiting.next().await {
             reply?;
         }

@@ -1,5 +1,5 @@
 //! Shared by the benchmarks of the bindings: the same requests from Rust, programs that measure in turn with it, servers of
-//! other processes, and their load.
+//! other processes with their load.
 
 #![allow(clippy::print_stdout, reason = "they print their figures")]
 #![allow(dead_code, reason = "each benchmark uses its part")]
