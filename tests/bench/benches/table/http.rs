@@ -137,7 +137,7 @@ fn commands<'a>(synchronous: &'a Path, asynchronous: &'a Path) -> Vec<Subject<'a
         Subject::new(
             "`pointwork serve`, asynchronous",
             PATH,
-            &others,
+            &others[..1],
             serve(asynchronous, &[]),
         ),
         peer(P2, || peers::wasmtime("p2")),

@@ -58,7 +58,7 @@ fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, 
         Ok((rate, (after - before) / number))
     })?;
     println!(
-        "\n## {SECTION}\n\n| request | µs | 95 % | allocations | two threads to one | 95 % |\n|---|---|---|---|---|---|"
+        "\n## {SECTION}\n\n| request | µs | 95 % | of the processor | allocations | two threads to one | 95 % |\n|---|---|---|---|---|---|---|"
     );
     for (bursts, (name, path)) in bursts.chunks(2).zip(subjects) {
         let [one, two] = bursts else { continue };
