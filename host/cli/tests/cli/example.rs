@@ -1,6 +1,7 @@
 //! The example of the repository, `examples/products`, as the tests run it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -85,6 +86,21 @@ pub(crate) fn controllers() -> PathBuf {
 /// The component of the channels, built if it is missing.
 pub(crate) fn store() -> PathBuf {
     build("store", "products-store.wasm", &["--target", "wasm32-wasip2"])
+}
+
+/// Runs the tests of a package, or of a workspace, of which one at least has to be there.
+pub(crate) fn run_unit_tests(folder: &Path) {
+    let output = Command::new(env!("CARGO"))
+        .args(["test", "--quiet"])
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target_dir())
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}{errors}", folder.display());
+    let ran = |line: &str| line.starts_with("test result: ok. ") && !line.contains(" 0 passed");
+    assert!(text.lines().any(ran), "{}: {text}", folder.display());
 }
 
 fn build(package: &str, component: &str, more: &[&str]) -> PathBuf {

@@ -4,6 +4,7 @@ mod access_log;
 #[cfg(unix)]
 mod admin;
 mod banner;
+mod booking;
 mod build;
 mod capabilities;
 mod check;

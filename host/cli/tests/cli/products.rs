@@ -1,11 +1,9 @@
 //! The example of the repository, `examples/products`, in both of its configurations.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use crate::example::Example::{self, Components, Native};
-use crate::example::{directory, target_dir};
+use crate::example::{directory, run_unit_tests, target_dir};
 use crate::server::Server;
 
 /// Each of these behaviours, in both configurations.
@@ -248,19 +246,6 @@ fn both_configurations_give_the_same_answers() {
 #[test]
 fn tests_of_the_packages_pass() {
     for package in ["controllers", "store"] {
-        let output = Command::new(env!("CARGO"))
-            .args(["test", "--quiet"])
-            .current_dir(directory().join(package))
-            .env("CARGO_TARGET_DIR", target_dir())
-            .output()
-            .expect("it runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success(),
-            "{package}: {text}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let ran = |line: &str| line.starts_with("test result: ok. ") && !line.contains(" 0 passed");
-        assert!(text.lines().any(ran), "{package}: {text}");
+        run_unit_tests(&directory().join(package));
     }
 }

@@ -197,6 +197,8 @@ fn modules_of_the_repository_have_no_warning() {
         ("tests/guests/rust-async", &[]),
         ("tests/guests/rust-channels", &[]),
         ("tests/guests/rust-channels-async", &[]),
+        ("examples/booking/controllers", &[]),
+        ("examples/booking/channels", &["--target", "wasm32-wasip2"]),
         ("examples/products/controllers", &[]),
         ("examples/products/store", &["--target", "wasm32-wasip2"]),
         ("tests/guests/rust-wasi", &["--target", "wasm32-wasip2"]),

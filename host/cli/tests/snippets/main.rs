@@ -240,6 +240,7 @@ pages! {
     servers: "docs/servers.md" from CLONE,
     start: "docs/start.md" from AROUND,
     polyglot: "examples/polyglot/README.md" from CLONE,
+    booking: "examples/booking/README.md" from CLONE,
     products: "examples/products/README.md" from CLONE,
     c: "host/bindings/c/README.md" from CLONE,
     python: "host/bindings/python/README.md" from CLONE,

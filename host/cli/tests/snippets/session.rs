@@ -24,6 +24,9 @@ const SERVERS: &[&str] = &["pointwork serve", "pointwork dev", "cargo run"];
 /// Commands that stand for others, since the test has the program already.
 const STANDS_FOR: &[(&str, &str)] = &[("cargo run --release -p pointwork-cli --", "pointwork")];
 
+/// The examples that keep data in their folders. A session has copies of them.
+const SERVED: &[&str] = &["examples/booking", "examples/products"];
+
 /// The time limit of a start; a server may build its modules first.
 const START: Duration = Duration::from_secs(600);
 
@@ -74,14 +77,17 @@ impl Session {
         };
         for path in entries("").chain(entries("examples")) {
             let name = path.strip_prefix(root()).expect("below the root");
-            let is_own = ["examples", "examples/products", "target"]
+            let is_own = ["examples", "target"]
                 .iter()
+                .chain(SERVED)
                 .any(|own| name == Path::new(own));
             if !is_own && !name.to_string_lossy().starts_with('.') {
                 symlink(&path, clone.join(name)).expect("linked");
             }
         }
-        copy(&root().join("examples/products"), &clone.join("examples/products"));
+        for example in SERVED {
+            copy(&root().join(example), &clone.join(example));
+        }
         fs::write(folder.join(".curlrc"), "silent\nshow-error\n").expect("written");
         Self {
             here: folder.join(begins),

@@ -1,0 +1,5 @@
+CREATE TABLE IF NOT EXISTS bookings (
+    id INTEGER PRIMARY KEY,
+    room TEXT NOT NULL,
+    nights INTEGER NOT NULL
+);
