@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use pointwork::{App, AppOptions, Body, CacheDirectory, Context, Delivery, Failure, Json, Payload};
 use pointwork_wasi::{ADAPTER, MODULE};
 use serde::Serialize;
@@ -103,7 +103,6 @@ pub async fn app() -> Result<App> {
     options.max_instances = 4 * u32::try_from(IN_FLIGHT)?;
     options.cache = Some(CacheDirectory::open(target()?.join("cache"))?);
     let app = App::with_options(options)?;
-    app.get("/native/empty", |_: Context| async { StatusCode::NO_CONTENT })?;
     app.get("/native/wait", |ctx: Context| async move {
         ctx.call_raw("bench:wait", Payload::null()).await.map(|_| "waited")
     })?;

@@ -47,24 +47,18 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
 
 fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, &str)]) -> Result<()> {
     let span = Duration::from_millis(if table.quick { 50 } else { 300 });
-    // Each subject with one thread, then with two.
-    let bursts = turns(2 * table.rounds, 2 * subjects.len(), |turn| {
-        let before: f64 = spent(id())?.iter().sum();
-        let [rate, number] = drive(app, turn % 2 + 1, subjects[turn / 2].1, span)?;
-        while app.bus().waiting() > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let after: f64 = spent(id())?.iter().sum();
-        Ok((rate, (after - before) / number))
+    let bursts = turns(2 * table.rounds, subjects.len(), |subject| {
+        let path = subjects[subject].1;
+        let one = drive(app, 1, path, span)?;
+        Ok((one, drive(app, 2, path, span)?))
     })?;
     println!(
         "\n## {SECTION}\n\n| request | µs | 95 % | of the processor | allocations | two threads to one | 95 % |\n|---|---|---|---|---|---|---|"
     );
-    for (bursts, (name, path)) in bursts.chunks(2).zip(subjects) {
-        let [one, two] = bursts else { continue };
-        let micros = Estimate::of(one.iter().map(|(rate, _)| 1e6 / rate));
-        let processor = median(one.iter().map(|(_, micros)| *micros));
-        let gain = Estimate::of(one.iter().zip(two).map(|((one, _), (two, _))| two / one));
+    for (bursts, (name, path)) in bursts.iter().zip(subjects) {
+        let micros = Estimate::of(bursts.iter().map(|(one, _)| 1e6 / one.rate));
+        let processor = median(bursts.iter().map(|(one, _)| one.micros));
+        let gain = Estimate::of(bursts.iter().map(|(one, two)| two.rate / one.rate));
         let count = runtime.block_on(counted(app, path))?;
         println!(
             "| {name} | {:.2} | {:.2}–{:.2} | {processor:.2} | {count:.1} | {:.2} | {:.2}–{:.2} |",
@@ -77,8 +71,15 @@ fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, 
     Ok(())
 }
 
-/// Requests per second from that many threads, and their number.
-fn drive(app: &App, threads: usize, path: &str, span: Duration) -> Result<[f64; 2]> {
+struct Burst {
+    /// Requests per second.
+    rate: f64,
+    /// The processor time of a request, in µs, over all threads.
+    micros: f64,
+}
+
+/// Sends requests from that many threads.
+fn drive(app: &App, threads: usize, path: &str, span: Duration) -> Result<Burst> {
     let requests = || {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -90,15 +91,26 @@ fn drive(app: &App, threads: usize, path: &str, span: Duration) -> Result<[f64; 
                 number += 10;
             }
             let number = f64::from(number);
-            anyhow::Ok([number / began.elapsed().as_secs_f64(), number])
+            anyhow::Ok((number / began.elapsed().as_secs_f64(), number))
         })
     };
-    thread::scope(|scope| {
+    let before: f64 = spent(id())?.iter().sum();
+    let sent = thread::scope(|scope| {
         let drivers: Vec<_> = (0..threads).map(|_| scope.spawn(requests)).collect();
-        drivers.into_iter().try_fold([0.0; 2], |sums, driver| {
-            let [rate, number] = driver.join().expect("it does not panic")?;
-            Ok([sums[0] + rate, sums[1] + number])
-        })
+        let sent = drivers
+            .into_iter()
+            .map(|driver| driver.join().expect("it does not panic"));
+        sent.collect::<Result<Vec<_>>>()
+    })?;
+    while app.bus().waiting() > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let after: f64 = spent(id())?.iter().sum();
+    let (rates, numbers): (Vec<_>, Vec<_>) = sent.into_iter().unzip();
+    let number: f64 = numbers.iter().sum();
+    Ok(Burst {
+        rate: rates.iter().sum(),
+        micros: (after - before) / number,
     })
 }
 
