@@ -148,8 +148,8 @@ fn commands<'a>(synchronous: &'a Path, asynchronous: &'a Path) -> Vec<Subject<'a
 }
 
 const LOG_OFF: &str = "`pointwork serve`, log off";
-const P2: &str = "`wasmtime serve`, P2";
-const P3: &str = "`wasmtime serve`, P3";
+const P2: &str = "`wasmtime serve`, WASI 0.2";
+const P3: &str = "`wasmtime serve`, WASI 0.3";
 const NEST: &str = "NestJS on Fastify";
 const FASTAPI: &str = "FastAPI on uvicorn";
 
