@@ -22,7 +22,8 @@ pub(crate) fn wasmtime(guest: &str) -> Result<Command> {
     // It prints its address on the standard error.
     let mut command = Command::new("sh");
     command.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(program);
-    command.args(["serve", "--addr", "127.0.0.1:0"]);
+    // The standard library of Rust imports what the command has.
+    command.args(["serve", "--addr", "127.0.0.1:0", "-Scli"]);
     if guest == "p3" {
         command.args(["-Wcomponent-model-async", "-Sp3"]);
     }
