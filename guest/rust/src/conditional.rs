@@ -185,20 +185,32 @@ impl Conditions {
     /// Parts that a 304 must have too, such as `cache-control`, stand around it: `([("cache-control", "…")],
     /// conditions.reply(…))`.
     pub fn reply<V: Validators, T: IntoReply>(&self, validators: V, make: impl FnOnce() -> T) -> Unmodified<T> {
-        let head = |status: StatusCode| Reply::new(status);
+        let (head, is_whole) = self.head(validators);
+        let body = is_whole.then(make);
+        Unmodified { head, body }
+    }
+
+    /// [`reply`](Self::reply) with a body that may fail to be made, such as one that an event carries.
+    ///
+    /// # Errors
+    ///
+    /// The error of `make`.
+    pub fn try_reply<V: Validators, T: IntoReply>(
+        &self,
+        validators: V,
+        make: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<Unmodified<T>, Failure> {
+        let (head, is_whole) = self.head(validators);
+        let body = is_whole.then(make).transpose()?;
+        Ok(Unmodified { head, body })
+    }
+
+    /// The head of the reply, and whether a body belongs to it.
+    fn head<V: Validators>(&self, validators: V) -> (Reply, bool) {
         match self.verdict(&validators) {
-            Verdict::Holds => Unmodified {
-                head: validators.add_to(head(StatusCode::OK)),
-                body: Some(make()),
-            },
-            Verdict::NotModified => Unmodified {
-                head: validators.add_to(head(StatusCode::NOT_MODIFIED)),
-                body: None,
-            },
-            Verdict::Failed => Unmodified {
-                head: head(StatusCode::PRECONDITION_FAILED),
-                body: None,
-            },
+            Verdict::Holds => (validators.add_to(Reply::new(StatusCode::OK)), true),
+            Verdict::NotModified => (validators.add_to(Reply::new(StatusCode::NOT_MODIFIED)), false),
+            Verdict::Failed => (Reply::new(StatusCode::PRECONDITION_FAILED), false),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::extract::{FromRequest, OptionalFromRequest};
 use crate::failure::Failure;
 use crate::reply::{Reply, ReplyParts};
 use crate::request::Request;
+use crate::variables::GivenVariables;
 
 /// The cookies of the request, and those that the reply sets: an argument of a handler, which returns it as a part of
 /// its reply. Needs the feature `cookies`.
@@ -161,13 +162,13 @@ impl CookieKey {
     ///
     /// The variable does not exist or is too short. The client gets 500 without the reason, which is logged.
     pub fn from_variable(name: &str) -> Result<Self, Failure> {
-        match std::env::var(name) {
-            Ok(secret) if secret.len() >= Self::FEWEST => Self::new(secret.as_bytes()),
-            Ok(secret) => Err(Self::failed(format!(
+        match GivenVariables::read().get::<Option<String>>(name)? {
+            Some(secret) if secret.len() >= Self::FEWEST => Self::new(secret.as_bytes()),
+            Some(secret) => Err(Self::failed(format!(
                 "the variable `{name}` has {} bytes",
                 secret.len()
             ))),
-            Err(_) => Err(Self::failed(format!("the module has no variable `{name}`"))),
+            None => Err(Self::failed(format!("the module has no variable `{name}`"))),
         }
     }
 

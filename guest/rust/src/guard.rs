@@ -137,12 +137,6 @@ impl<G: Guard> Deref for Guarded<G> {
     }
 }
 
-impl<G: Guard> Clone for Guarded<G> {
-    fn clone(&self) -> Self {
-        Self(Rc::clone(&self.0))
-    }
-}
-
 impl<G: Guard<Value: fmt::Debug>> fmt::Debug for Guarded<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Guarded").field(&**self).finish()

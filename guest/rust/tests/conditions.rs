@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use pointwork_guest::testing::{Answer, TestRequest};
 use pointwork_guest::{
-    Conditions, CookieKey, Cookies, ETag, Failure, LastModified, NoContent, ReplyParts, TypedHeader, Unmodified,
-    controller, headers,
+    Conditions, Context, CookieKey, Cookies, ETag, Failure, LastModified, NoContent, Payload, ReplyParts, TypedHeader,
+    Unmodified, controller, events, headers,
 };
 
 /// Tuesday, 14 November 2023, 22:13:20, and a half second.
@@ -15,6 +15,8 @@ fn changed() -> SystemTime {
 
 const CHANGED: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
 const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
+
+events! { Image = "files:image": u64 => Payload; }
 
 struct Page;
 
@@ -34,6 +36,11 @@ impl Page {
     #[get("date")]
     fn date(conditions: Conditions) -> Unmodified<&'static str> {
         conditions.reply(LastModified(changed()), || "date")
+    }
+
+    #[get("event")]
+    fn event(ctx: &Context, conditions: Conditions) -> Result<Unmodified<Payload>, Failure> {
+        conditions.try_reply(ETag::strong("v7"), || ctx.call::<Image>(7))
     }
 
     #[put("page")]
@@ -58,6 +65,20 @@ fn of(method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         .iter()
         .fold(request, |request, (name, value)| request.header(name, *value));
     request.run::<Page>()
+}
+
+#[test]
+fn a_body_of_an_event_is_asked_for_only_if_the_client_needs_it() {
+    let image = |request: TestRequest| {
+        let image = |id| (id == 7).then(|| Payload::new("image/png", *b"PNG"));
+        request.try_on::<Image>(move |id| image(id).ok_or_else(|| Failure::new(503_u16, "busy")))
+    };
+    let answer = image(TestRequest::get("/event")).run::<Page>();
+    assert_eq!((answer.status(), answer.bytes()), (200, b"PNG".to_vec()));
+    assert_eq!(answer.header("content-type").as_deref(), Some("image/png"));
+    // Nothing answers the event, which would fail.
+    assert_eq!(get("/event", &[("if-none-match", "\"v7\"")]).status(), 304);
+    assert_eq!(get("/event", &[]).status(), 500);
 }
 
 #[test]
@@ -182,6 +203,10 @@ fn a_value_of_a_cookie_is_encoded() {
 
 #[test]
 fn a_key_that_is_short_or_absent_is_named_in_the_log_only() {
+    let secret = "0123456789abcdef0123456789abcdef";
+    let given = TestRequest::get("/").variable("SESSION_KEY", secret);
+    let answer = given.run_with(|_| CookieKey::from_variable("SESSION_KEY").map(|_| "made"));
+    assert_eq!(answer.status(), 200);
     let failure = CookieKey::from_variable("POINTWORK_TEST_NO_SUCH_KEY").expect_err("there is none");
     let message = "the module has no variable `POINTWORK_TEST_NO_SUCH_KEY`, expected 32 random bytes or more";
     assert_eq!((failure.status(), failure.message()), (500, message));

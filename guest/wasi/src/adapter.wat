@@ -7,6 +7,7 @@
 ;; Error numbers: 8 badf, 28 inval, 54 notdir, 57 notsock, 58 notsup, 70 spipe.
 (module
   (import "pointwork:module/environment@0.2.0" "now" (func $now (param i32)))
+  (import "pointwork:module/environment@0.2.0" "monotonic" (func $monotonic (param i32)))
   (import "pointwork:module/environment@0.2.0" "random" (func $random (result i32)))
   (import "pointwork:module/environment@0.2.0" "variables" (func $variables (param i32)))
   (import "pointwork:module/log@0.2.0" "print" (func $print (param i32 i32 i32)))
@@ -31,13 +32,15 @@
       (i32.const 0) (i32.const 0)) ;; no frames
     unreachable)
 
-  ;; Nanoseconds since 1970. The host writes its record of 16 bytes at address 0; what was there is put back, since no other
+  ;; The nanoseconds of a clock. The host writes its record of 16 bytes at address 0; what was there is put back, since no other
   ;; memory is known to be free.
-  (func $nanoseconds (result i64)
+  (func $nanoseconds (param $is_monotonic i32) (result i64)
     (local $first i64) (local $second i64) (local $time i64)
     (local.set $first (i64.load (i32.const 0)))
     (local.set $second (i64.load (i32.const 8)))
-    (call $now (i32.const 0))
+    (if (local.get $is_monotonic)
+      (then (call $monotonic (i32.const 0)))
+      (else (call $now (i32.const 0))))
     (local.set $time (i64.add
       (i64.mul (i64.load (i32.const 0)) (i64.const 1000000000))
       (i64.load32_u (i32.const 8))))
@@ -119,7 +122,7 @@
     (i32.const 0))
   (func (export "clock_time_get") (param $clock i32) (param $precision i64) (param $to i32) (result i32)
     (if (i32.gt_u (local.get $clock) (i32.const 1)) (then (return (i32.const 58))))
-    (i64.store (local.get $to) (call $nanoseconds))
+    (i64.store (local.get $to) (call $nanoseconds (local.get $clock)))
     (i32.const 0))
 
   (func (export "random_get") (param $to i32) (param $left i32) (result i32)

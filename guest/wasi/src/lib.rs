@@ -19,7 +19,7 @@
 //! | function | answer |
 //! |---|---|
 //! | `fd_write` to 1 and 2 | `log.print`: lines of the log |
-//! | `clock_time_get` | `environment.now`, for the real time and the monotonic clock |
+//! | `clock_time_get` | `environment.now` for the real time, `environment.monotonic` for the monotonic clock |
 //! | `random_get` | `environment.random` |
 //! | `environ_get` | `environment.variables` |
 //! | `args_get` | no arguments |

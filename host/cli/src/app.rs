@@ -68,8 +68,7 @@ pub(crate) async fn load_file(app: &App, loadable: &Loadable<'_>, config: &Confi
     let path = module.path.display();
     let message = format!("module `{}` cannot be read from `{path}`", module.name);
     let component = read_component(&module.path, largest(config), message).map_err(|error| match error.exit() {
-        // A file of the configuration.
-        Exit::Failed => error.with_exit(Exit::Config),
+        Exit::Failed => error.with_exit(exit_of_unreadable(config)),
         _ => error,
     })?;
     let digest = pointwork::digest(&component);
@@ -79,6 +78,12 @@ pub(crate) async fn load_file(app: &App, loadable: &Loadable<'_>, config: &Confi
         _ => Error::refused(format!("module `{}` from `{path}` is refused", module.name), &error),
     })?;
     Ok(digest)
+}
+
+/// The exit code for a component that cannot be read: a file of the configuration, or one that the command line names.
+pub(crate) fn exit_of_unreadable(config: &Config) -> Exit {
+    let on_command_line = config.file().as_os_str().is_empty();
+    if on_command_line { Exit::Failed } else { Exit::Config }
 }
 
 /// The size of the largest component.

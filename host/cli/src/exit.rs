@@ -12,12 +12,12 @@ pub(crate) enum Exit {
     Failed = 1,
     /// The command line is invalid. Nothing was done.
     Usage = 2,
-    /// The configuration is invalid or missing: the file itself, or a file or statement in it.
+    /// The configuration is invalid or missing: the file itself, or a file, folder or statement in it.
     Config = 3,
     /// A tool is missing: cargo, or the WebAssembly target of the compiler.
     MissingTool = 4,
     /// A component is refused: it is invalid, does not fit the contract, fails while it is loaded, or its routes conflict
-    /// with others.
+    /// with others. Or the running server refuses a change of a module, such as a roll-back without a previous version.
     Refused = 5,
     /// The server cannot listen on the address: it is in use, not permitted, or not of this machine.
     Address = 6,
@@ -29,9 +29,9 @@ Exit codes:
   0  success
   1  failure
   2  the command line is invalid
-  3  the configuration, or a file in it, is invalid or missing
+  3  the configuration, or a file or folder that it names, is invalid or missing
   4  a tool is missing: cargo, or the WebAssembly target of the compiler
-  5  a component is refused
+  5  a component, or the change of a module, is refused
   6  the server cannot listen on the address";
 
 impl From<Exit> for ExitCode {

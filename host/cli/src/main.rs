@@ -82,12 +82,12 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, terminal: &mut Terminal) -> error::Result<()> {
     match command {
-        Command::Build(args) => build::run(args, terminal),
+        Command::Build(args) => serve::run_until_signal(args.clone(), build::run),
         Command::Check(args) => check::run(args, terminal),
         Command::New(args) => new::run(args, terminal),
         Command::Dev(args) => dev::run(args, terminal),
         Command::Vendor(args) => new::vendor(args, terminal),
-        Command::Routes(args) => routes::run(args, terminal),
+        Command::Routes(args) => serve::run_until_signal(args.clone(), routes::run),
         Command::Serve(args) => serve::run(args, terminal),
         Command::Modules(args) => remote::list::run(args, terminal),
         Command::Swap(args) => remote::change::swap(args, terminal),

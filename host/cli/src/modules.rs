@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use pointwork::App;
 use pointwork_config::{Config, FILE_NAME, Module, suggest};
 
+use crate::app;
 use crate::build::{self, BuildArgs};
 use crate::config;
 use crate::error::{Error, Result};
@@ -63,13 +64,17 @@ impl ModuleArgs {
                         module.name,
                         package.display()
                     ));
+                    build::find_manifest(package).map_err(|error| error.with_exit(Exit::Config))?;
                     let args = BuildArgs::of_module(package, module.target.as_deref(), &module.path);
                     build::build(&args, terminal)?;
                 }
                 None if missing => {
                     let path = module.path.display();
                     let message = format!("the component of module `{}` does not exist: `{path}`", module.name);
-                    return Err(Error::failed(message).with_hint("`pointwork build` builds one from a cargo package"));
+                    let exit = app::exit_of_unreadable(config);
+                    return Err(
+                        Error::new(exit, message).with_hint("`pointwork build` builds one from a cargo package")
+                    );
                 }
                 _ => {}
             }

@@ -31,7 +31,7 @@ no server; `manual` if the program registered the route and no module declares i
 a program with the library does.";
 
 /// The options of `pointwork routes`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RoutesArgs {
     #[command(flatten)]

@@ -77,7 +77,7 @@ limits! {
         ///
         /// A synchronous call includes the calls that it makes. The time is measured once the call has used its first slice
         /// of 10 ms, which counts. An asynchronous instance that runs for as long without a pause is discarded with all its
-        /// calls.
+        /// calls. One in which code that goes on after its call ran in as many slices takes no further calls.
         cpu: Duration = time(10 s) as "cpu";
         /// The longest request body that is held in memory; 413 past it.
         ///
@@ -94,7 +94,8 @@ limits! {
         headers: usize = bytes(64 KiB) as "headers";
         /// The number of lines that a call logs or prints; 500 past it.
         ///
-        /// Calls that share an instance share the sum of their lines. Further lines are dropped, which is logged.
+        /// Calls that share an instance share the sum of their lines, without what ended calls left. Further lines are dropped,
+        /// which is logged.
         log_lines: u32 = count(1_000) as "log-lines";
         /// The number of events that a call emits; 500 past it.
         ///

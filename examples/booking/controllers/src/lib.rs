@@ -6,7 +6,7 @@ mod tests;
 use booking_events::{Book, Booking, BookingById, BookingsOn, KeepPicture, NewBooking, Page, PictureById, UserOf};
 use pointwork_guest::{
     Conditions, Context, CookieKey, Cookies, Created, ETag, Failure, Form, Guarded, HttpStatus, Json, Multipart,
-    NoContent, Path, Payload, Query, Redirect, Reply, Unmodified, Valid, controller, cookie::Cookie, guard, module,
+    NoContent, Path, Payload, Query, Redirect, Unmodified, Valid, controller, cookie::Cookie, guard, module,
 };
 use uuid::Uuid;
 
@@ -65,10 +65,8 @@ impl Bookings {
 
     /// A picture never changes, so its id is its tag.
     #[get("pictures/:id")]
-    fn picture(ctx: &Context, id: Path<Uuid>, conditions: Conditions) -> Result<Unmodified<Reply>> {
-        let picture = ctx.call::<PictureById>(*id)?;
-        let reply = Reply::new(HttpStatus::OK).header("content-type", picture.content_type());
-        Ok(conditions.reply(ETag::strong(id.to_string()), || reply.bytes(picture.into_data())))
+    fn picture(ctx: &Context, id: Path<Uuid>, conditions: Conditions) -> Result<Unmodified<Payload>> {
+        conditions.try_reply(ETag::strong(id.to_string()), || ctx.call::<PictureById>(*id))
     }
 }
 

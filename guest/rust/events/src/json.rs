@@ -39,5 +39,8 @@ pub fn is_json(content_type: &str) -> bool {
 
 /// A content type without its parameters.
 pub fn essence(content_type: &str) -> &str {
-    content_type.split(';').next().unwrap_or_default().trim()
+    let essence = content_type
+        .split_once(';')
+        .map_or(content_type, |(essence, _)| essence);
+    essence.trim_ascii()
 }

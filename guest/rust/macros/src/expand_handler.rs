@@ -230,7 +230,7 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
         let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
         match read {
             Read::Blocking => quote_spanned! {ty.span()=>
-                #private::now(<#ty as #trait_<#form, _>>::ready(&context, #name))
+                <#ty as #trait_<#form, _>>::ready_now(&context, #name)
             },
             Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await),
             Read::Either => ready_async(ty, name, form, names, &quote!(&context)),

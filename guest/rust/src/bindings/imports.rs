@@ -74,6 +74,7 @@ pub mod environment {
 
     imports! { "pointwork:module/environment@0.2.0";
         "now" [] fn now() -> Instant;
+        "monotonic" [] fn monotonic() -> Instant;
         "random" [] fn random() => u32;
         "variables" [] fn variables() -> Vec<Property>;
     }

@@ -36,6 +36,9 @@ pub trait RequestBody: Sized {
 
     #[doc(hidden)]
     fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>>;
+
+    #[doc(hidden)]
+    fn read_now(context: &Context) -> Result<Self, Failure>;
 }
 
 impl RequestBody for Vec<u8> {
@@ -45,6 +48,10 @@ impl RequestBody for Vec<u8> {
 
     fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
         F::body(context)
+    }
+
+    fn read_now(context: &Context) -> Result<Self, Failure> {
+        context.body()
     }
 }
 
@@ -56,6 +63,10 @@ impl RequestBody for String {
     fn read<F: ModuleForm>(context: &Context<F>) -> impl Future<Output = Result<Self, Failure>> {
         F::text(context)
     }
+
+    fn read_now(context: &Context) -> Result<Self, Failure> {
+        context.text()
+    }
 }
 
 /// A body that may fail to be read, for a handler that gets the failure.
@@ -66,6 +77,10 @@ impl<B: RequestBody> RequestBody for Result<B, Failure> {
 
     async fn read<F: ModuleForm>(context: &Context<F>) -> Result<Self, Failure> {
         Ok(B::read(context).await)
+    }
+
+    fn read_now(context: &Context) -> Result<Self, Failure> {
+        Ok(B::read_now(context))
     }
 }
 

@@ -181,16 +181,19 @@ fn manifest<M: Module>() -> Manifest {
 
 /// Sorted, each name once. A general sort would be a sixth of a small module.
 fn events_used<M: Module>() -> Vec<String> {
-    let controllers = M::CONTROLLERS.iter().map(|controller| controller.events_used);
-    let declared = controllers
-        .chain(M::CHANNELS.iter().map(|channel| channel.events_used))
-        .chain(M::GUARDS.iter().map(|guard| guard.events_used));
     let mut sorted: Vec<String> = Vec::new();
-    for name in declared.flatten().flatten().chain(M::EVENTS_USED) {
+    let mut add = |name: &str| {
         if let Err(at) = sorted.binary_search_by(|other| other.as_str().cmp(name)) {
-            sorted.insert(at, (*name).to_owned());
+            sorted.insert(at, name.to_owned());
         }
-    }
+    };
+    let mut add_all = |declared: &[Option<&str>]| declared.iter().flatten().for_each(|name| add(name));
+    M::CONTROLLERS
+        .iter()
+        .for_each(|controller| add_all(controller.events_used));
+    M::CHANNELS.iter().for_each(|channel| add_all(channel.events_used));
+    M::GUARDS.iter().for_each(|guard| add_all(guard.events_used));
+    M::EVENTS_USED.iter().for_each(|name| add(name));
     sorted
 }
 
@@ -219,11 +222,16 @@ fn controllers<M: Module>() -> Vec<types::Controller> {
 
 /// The guards and hooks of the module are those of each route.
 fn route_metadata<M: Module>(declared: Metadata) -> Vec<Property> {
-    let own = |key| {
-        let declared = M::GUARDS.iter().filter(move |declared| declared.key == key);
-        declared.map(|declared| property(declared.key, declared.name))
+    let mut all = Vec::new();
+    let mut add_own = |all: &mut Vec<_>, key| {
+        for declared in M::GUARDS.iter().filter(|declared| declared.key == key) {
+            all.push(property(declared.key, declared.name));
+        }
     };
-    own("guard").chain(metadata(declared)).chain(own("after")).collect()
+    add_own(&mut all, "guard");
+    all.append(&mut metadata(declared));
+    add_own(&mut all, "after");
+    all
 }
 
 fn channels(declared: &[DeclaredChannel]) -> Vec<types::Channel> {

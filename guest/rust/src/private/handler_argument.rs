@@ -13,6 +13,7 @@ use crate::extract::{FromBody, FromContext, FromRequest, RequestBody};
 use crate::failure::Failure;
 use crate::form::{Async, ModuleForm};
 use crate::guard::DeclaredGuard;
+use crate::waiting;
 
 #[derive(Debug)]
 pub enum ByRequest {}
@@ -41,6 +42,11 @@ pub trait HandlerArgument<F: ModuleForm, Marker>: Sized {
 
     /// The first step.
     fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self::Ready, Failure>>;
+
+    /// The first step in a synchronous module. An argument that cannot wait needs no future there.
+    fn ready_now(context: &Context, argument: &'static str) -> Result<Self::Ready, Failure> {
+        waiting::now(Self::ready(context.of_form(), argument))
+    }
 
     /// The first step in an asynchronous module, for a function without `async`.
     fn ready_async<A: AsyncArgument<Self, Self::Ready>>(
@@ -83,6 +89,10 @@ impl<F: ModuleForm, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     fn ready(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<T, Failure>> {
         std::future::ready(T::from_request(context, argument))
     }
+
+    fn ready_now(context: &Context, argument: &'static str) -> Result<T, Failure> {
+        T::from_request(context, argument)
+    }
 }
 
 impl<F: ModuleForm, T: FromBody> HandlerArgument<F, ByBody> for T {
@@ -92,6 +102,10 @@ impl<F: ModuleForm, T: FromBody> HandlerArgument<F, ByBody> for T {
     async fn ready(context: &Context<F>, argument: &'static str) -> Result<T, Failure> {
         let body = T::Body::read(context).await?;
         T::from_body(body, context, argument)
+    }
+
+    fn ready_now(context: &Context, argument: &'static str) -> Result<T, Failure> {
+        T::from_body(T::Body::read_now(context)?, context, argument)
     }
 
     async fn ready_async<A>(_: A, context: &Context<Async>, argument: &'static str) -> Result<T, Failure> {
@@ -118,6 +132,10 @@ impl<F: ModuleForm> HandlerArgument<F, ByContext> for Context<F> {
 
     fn ready(_context: &Self, _argument: &'static str) -> impl Future<Output = Result<(), Failure>> {
         std::future::ready(Ok(()))
+    }
+
+    fn ready_now(_context: &Context, _argument: &'static str) -> Result<(), Failure> {
+        Ok(())
     }
 
     fn finish((): (), context: &mut Option<Self>) -> Self {

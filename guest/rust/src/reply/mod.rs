@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use http::StatusCode;
+use pointwork_events::Payload;
 use serde::Serialize;
 
 pub use outcome::{Deferred, IntoOutcome, Outcome};
@@ -110,13 +111,17 @@ impl Reply {
     /// # Errors
     ///
     /// The value cannot be written as JSON, such as a map whose keys are not text.
-    pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, Failure> {
+    pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Result<Self, Failure> {
         let text = serde_json::to_string(value).map_err(|error| {
             crate::log::error!("the reply cannot be written as JSON: {error}");
             Failure::new(500_u16, "the server could not write its reply")
         })?;
+        Ok(self.json_text(text))
+    }
+
+    fn json_text(mut self, text: String) -> Self {
         self.raw.body = types::Body::Json(text);
-        Ok(self)
+        self
     }
 }
 
@@ -135,6 +140,7 @@ impl fmt::Debug for Reply {
 /// |---|---|
 /// | `&'static str`, `String`, `Cow<'static, str>` | 200, `text/plain; charset=utf-8` |
 /// | `Vec<u8>`, `&'static [u8]` | 200, `application/octet-stream` |
+/// | `Payload` | 200, its content type |
 /// | [`Json<T>`](Json) | 200, `application/json` |
 /// | [`HttpStatus`](StatusCode) | that status, no body |
 /// | [`Html<T>`](Html) | 200, `text/html; charset=utf-8` |
@@ -210,6 +216,17 @@ into_reply! {
     Cow<'static, str>: text => Reply::new(200_u16).text(text);
     Vec<u8>: bytes => Reply::new(200_u16).bytes(bytes);
     &'static [u8]: bytes => Reply::new(200_u16).bytes(bytes);
+}
+
+/// The data with its content type.
+impl IntoReply for Payload {
+    fn into_reply(self) -> Result<Reply, Failure> {
+        let reply = Reply::new(200_u16);
+        Ok(match self {
+            Self::Json(text) => reply.json_text(text.into_owned()),
+            Self::Bytes { content_type, data } => reply.header(CONTENT_TYPE, content_type.into_owned()).bytes(data),
+        })
+    }
 }
 
 impl<T: Serialize> IntoReply for Json<T> {

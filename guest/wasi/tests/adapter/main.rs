@@ -196,14 +196,14 @@ fn output_goes_to_the_log_piece_by_piece() {
 }
 
 #[test]
-fn both_clocks_are_the_time_of_the_call_and_memory_stays_as_it_was() {
+fn both_clocks_are_those_of_the_call_and_memory_stays_as_it_was() {
     both(|adapter| {
         let mut guest = Guest::new(adapter);
-        guest.set_now(1_700_000_000, 123_456_789);
+        guest.set_clocks([(1_700_000_000, 123_456_789), (1_700_003_600, 5)]);
         guest.put(0, b"what was here before");
-        for clock in [0, 1] {
+        for (clock, time) in [(0, 1_700_000_000_123_456_789), (1, 1_700_003_600_000_000_005)] {
             assert_eq!(guest.call("clock_time_get", &[clock, 1, 64]), Ok(Some(SUCCESS)));
-            assert_eq!(guest.long(64), 1_700_000_000_123_456_789);
+            assert_eq!(guest.long(64), time);
             assert_eq!(guest.bytes(0, 20), b"what was here before");
             assert_eq!(guest.call("clock_res_get", &[clock, 64]), Ok(Some(SUCCESS)));
             assert_eq!(guest.long(64), 1);

@@ -11,7 +11,8 @@ const HEAP: u32 = 32_768;
 /// The answers of the host to the adapter, and the arguments that the host got.
 #[derive(Default)]
 struct Host {
-    now: (u64, u32),
+    /// The answers of `now` and `monotonic`.
+    clocks: [(u64, u32); 2],
     variables: Vec<(String, String)>,
     random: u8,
     printed: Vec<(bool, String)>,
@@ -92,8 +93,8 @@ impl Guest {
         Ok(results.first().map(Val::unwrap_i32))
     }
 
-    pub(crate) fn set_now(&mut self, seconds: u64, nanoseconds: u32) {
-        self.store.data_mut().now = (seconds, nanoseconds);
+    pub(crate) fn set_clocks(&mut self, clocks: [(u64, u32); 2]) {
+        self.store.data_mut().clocks = clocks;
     }
 
     pub(crate) fn set_variables(&mut self, variables: &[(&str, &str)]) {
@@ -151,18 +152,21 @@ fn add_contract(linker: &mut Linker<Host>, memory: Memory) -> wasmtime::Result<(
             caller.data_mut().allocate(align, size)
         },
     )?;
-    linker.func_wrap(
-        ENVIRONMENT,
-        "now",
-        move |mut caller: wasmtime::Caller<'_, Host>, to: u32| {
-            let (bytes, host) = memory.data_and_store_mut(&mut caller);
-            let to = to as usize;
-            bytes[to..to + 8].copy_from_slice(&host.now.0.to_le_bytes());
-            bytes[to + 8..to + 12].copy_from_slice(&host.now.1.to_le_bytes());
-            // The rest of the record's 16 bytes has no meaning.
-            bytes[to + 12..to + 16].fill(0xee);
-        },
-    )?;
+    for (clock, name) in ["now", "monotonic"].into_iter().enumerate() {
+        linker.func_wrap(
+            ENVIRONMENT,
+            name,
+            move |mut caller: wasmtime::Caller<'_, Host>, to: u32| {
+                let (bytes, host) = memory.data_and_store_mut(&mut caller);
+                let to = to as usize;
+                let (seconds, nanoseconds) = host.clocks[clock];
+                bytes[to..to + 8].copy_from_slice(&seconds.to_le_bytes());
+                bytes[to + 8..to + 12].copy_from_slice(&nanoseconds.to_le_bytes());
+                // The rest of the record's 16 bytes has no meaning.
+                bytes[to + 12..to + 16].fill(0xee);
+            },
+        )?;
+    }
     // 0x04030201, 0x08070605 and so on: bytes that count.
     linker.func_wrap(ENVIRONMENT, "random", |mut caller: wasmtime::Caller<'_, Host>| {
         let from = caller.data().random;

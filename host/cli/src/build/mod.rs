@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use bytesize::ByteSize;
 
 pub(crate) use self::compile::{run_in_process_group, stop};
-pub(crate) use self::package::CargoPackage;
+pub(crate) use self::package::{CargoPackage, find_manifest};
 use crate::error::Result;
 use crate::lint;
 use crate::ui::{DONE, STRONG, Terminal, styled};

@@ -22,7 +22,7 @@ pub(crate) struct CargoPackage {
 
 /// Finds the package at `path`, a directory or a Cargo.toml, and checks that it builds a `cdylib`.
 pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
-    let manifest = manifest(path)?;
+    let manifest = find_manifest(path)?;
     let metadata = metadata(&manifest)?;
     let package = match wanted {
         Some(name) => named(&metadata, name)?,
@@ -61,7 +61,7 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
 const CDYLIB_LINES: &str = "[lib]\ncrate-type = [\"cdylib\", \"rlib\"]";
 
 /// The absolute path of the Cargo.toml at `path`. Directories above it are not searched.
-fn manifest(path: &Path) -> Result<PathBuf> {
+pub(crate) fn find_manifest(path: &Path) -> Result<PathBuf> {
     let absolute = path
         .canonicalize()
         .or_failed(format_args!("cannot find `{}`", path.display()))?;

@@ -9,6 +9,7 @@ use pointwork::{App, Change, ChangeKind, ModuleOptions};
 use crate::app::Loadable;
 use crate::build::{self, BuildArgs, CargoPackage};
 use crate::error::{Error, Result};
+use crate::exit::Exit;
 use crate::serve::blocking;
 use crate::ui::Terminal;
 
@@ -32,6 +33,7 @@ pub(super) enum Outcome {
 impl DevModule {
     /// Finds the package of a module, and ensures that its compiler has the target.
     pub(super) async fn new(loadable: &Loadable<'_>, package: &Path, release: bool) -> Result<Self> {
+        build::find_manifest(package).map_err(|error| error.with_exit(Exit::Config))?;
         let args = BuildArgs::of_development(package, loadable.module.target.as_deref(), release);
         Ok(Self {
             name: loadable.module.name.clone(),

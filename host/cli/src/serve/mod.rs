@@ -135,8 +135,8 @@ pub(crate) fn run(args: &ServeArgs, terminal: &mut Terminal) -> Result<()> {
     run_in_runtime(async |signals| serve(args, signals, terminal).await)
 }
 
-/// Runs a server to its end. Signals do not end the process from the first moment on.
-pub(crate) fn run_in_runtime(server: impl AsyncFnOnce(Signals) -> Result<()>) -> Result<()> {
+/// Runs a command to its end. Signals do not end the process from the first moment on.
+pub(crate) fn run_in_runtime(command: impl AsyncFnOnce(Signals) -> Result<()>) -> Result<()> {
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_name("pointwork-server")
@@ -145,12 +145,28 @@ pub(crate) fn run_in_runtime(server: impl AsyncFnOnce(Signals) -> Result<()>) ->
     let result = runtime.block_on(async {
         let signals = Signals::install().or_failed("cannot listen for signals")?;
         build::run_in_process_group();
-        server(signals).await
+        command(signals).await
     });
     build::stop();
     // Tasks that still block had their time.
     runtime.shutdown_background();
     result
+}
+
+/// Runs a command that may build. A signal ends its cargo, and the command with a failure.
+pub(crate) fn run_until_signal<A: Send + 'static>(args: A, command: fn(&A, &mut Terminal) -> Result<()>) -> Result<()> {
+    let running = blocking(move || {
+        let mut terminal = Terminal::standard();
+        command(&args, &mut terminal)?;
+        terminal.finish()
+    });
+    run_in_runtime(async |mut signals| {
+        tokio::select! {
+            biased;
+            name = signals.next() => Err(Error::failed(format!("{name} ended the command"))),
+            done = running => done,
+        }
+    })
 }
 
 async fn serve(args: &ServeArgs, mut signals: Signals, terminal: &mut Terminal) -> Result<()> {

@@ -480,6 +480,8 @@ error: module `shop` is refused
 
 "#]]);
     assert_eq!(served(&server), 1);
+    let text = stderr(run(&folder, "rollback shop"), 5);
+    assert_eq!(text, "error: module `shop` has no previous version to roll back to\n");
     let text = stderr(run(&folder, "remove shops"), 1);
     assert_eq!(text, "error: there is no module `shops`; loaded: `shop`\n");
 }

@@ -44,9 +44,9 @@ Exit codes:
   0  success
   1  failure
   2  the command line is invalid
-  3  the configuration, or a file in it, is invalid or missing
+  3  the configuration, or a file or folder that it names, is invalid or missing
   4  a tool is missing: cargo, or the WebAssembly target of the compiler
-  5  a component is refused
+  5  a component, or the change of a module, is refused
   6  the server cannot listen on the address
 
 "#]]);

@@ -87,8 +87,14 @@ PURGE   /cache/:key  cache   Cache.purge{mark}
 
 #[test]
 fn missing_component_is_named() {
-    refused(run(&folder(), "routes shop.wasm"), 1)
-        .stderr_eq("error: the component of module `shop` does not exist: `shop.wasm`[..]\n...\n");
+    let error = "error: the component of module `shop` does not exist: `shop.wasm`[..]\n...\n";
+    refused(run(&folder(), "routes shop.wasm"), 1).stderr_eq(error);
+    // A file of the configuration.
+    let folder = folder();
+    write(&folder, "pointwork.toml", "[[module]]\npath = \"shop.wasm\"\n");
+    for command in ["routes", "serve"] {
+        refused(run(&folder, command), 3).stderr_eq(error);
+    }
 }
 
 #[test]
@@ -97,10 +103,15 @@ fn missing_component_is_built_from_its_package() {
     std::fs::create_dir(folder.path().join("controllers")).expect("created");
     let config = "[[module]]\npath = \"shop.wasm\"\nbuild = \"controllers\"\n";
     write(&folder, "pointwork.toml", config);
-    let text = stderr(run(&folder, "routes"), 1);
+    let text = stderr(run(&folder, "routes"), 3);
     assert!(
         text.starts_with("note: building module `shop` from controllers\n"),
         "{text}"
     );
     assert!(text.contains("error: `controllers` is not a cargo package"), "{text}");
+    std::fs::remove_dir(folder.path().join("controllers")).expect("removed");
+    for command in ["routes", "serve", "dev"] {
+        let text = stderr(run(&folder, command), 3);
+        assert!(text.contains("error: cannot find `controllers`"), "{command}: {text}");
+    }
 }

@@ -145,7 +145,7 @@ fn signal_ends_it_while_a_module_is_probed() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn signal_ends_the_build_before_it_serves() {
+fn signal_ends_the_build_of_a_command() {
     let folder = folder();
     let cargo = folder.path().join("cargo");
     let real = env!("CARGO");
@@ -157,16 +157,21 @@ fn signal_ends_the_build_before_it_serves() {
     let manifest = "[package]\nname = \"shop\"\n\n[workspace]\n\n[lib]\ncrate-type = [\"cdylib\"]\n";
     write(&folder, "Cargo.toml", manifest);
     write(&folder, "src/lib.rs", "");
-    for subcommand in ["serve", "dev"] {
+    for (arguments, code) in [
+        (&["serve", "--listen", "127.0.0.1:0"][..], 0),
+        (&["dev", "--listen", "127.0.0.1:0"], 0),
+        (&["build"], 1),
+        (&["routes"], 1),
+    ] {
+        let subcommand = arguments[0];
         let server = Server::start_without_banner(folder.path(), |command| {
-            let mut other = crate::server::command_of(subcommand, folder.path(), [""; 0]);
-            other.env("CARGO", &cargo);
-            *command = other;
+            *command = crate::server::plain_command(folder.path(), arguments);
+            command.env("CARGO", &cargo);
         });
         server.until(|| folder.path().join("begun").exists());
         std::fs::remove_file(folder.path().join("begun")).expect("it is there");
         let end = server.stop("TERM");
-        assert_eq!(end.code, Some(0), "{subcommand}: {}", end.errors);
+        assert_eq!(end.code, Some(code), "{subcommand}: {}", end.errors);
         assert_eq!(
             processes(folder.path()),
             [0_u32; 0],

@@ -1,6 +1,6 @@
 //! A running `pointwork serve`, and a small client.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -237,13 +237,18 @@ pub(crate) fn command_at(
     folder: &Path,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> Command {
+    let mut all: Vec<OsString> = vec![subcommand.into(), "--listen".into(), address.into()];
+    all.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+    plain_command(folder, &all)
+}
+
+pub(crate) fn plain_command(folder: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(cargo_bin!("pointwork"));
     for variable in VARIABLES {
         command.env_remove(variable);
     }
     command
         .env("XDG_CACHE_HOME", cache())
-        .args([subcommand, "--listen", address])
         .args(arguments)
         .current_dir(folder)
         .stdout(Stdio::piped())

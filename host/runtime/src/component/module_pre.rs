@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
 use crate::Grants;
 use crate::component::inspect::Form;
@@ -15,6 +15,16 @@ use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
 use crate::variables::Values;
+
+/// A guest is at the end of its time slice.
+///
+/// # Errors
+/// If the guest traps there, in development.
+pub(crate) fn end_slice(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
+    slice_used();
+    store.data_mut().use_slice()?;
+    Ok(UpdateDeadline::Yield(1))
+}
 
 /// A version of a module, ready to be instantiated: wasmtime's [`InstancePre`] with what our instances need beside it.
 #[derive(Clone)]
@@ -56,11 +66,7 @@ impl ModulePre {
         let host_memory = usize::try_from(limits.host_memory).unwrap_or(usize::MAX);
         store.set_hostcall_fuel(limits.memory.max(host_memory));
         store.set_max_component_handles(MAX_HANDLES);
-        store.epoch_deadline_callback(|mut store| {
-            slice_used();
-            store.data_mut().use_slice()?;
-            Ok(UpdateDeadline::Yield(1))
-        });
+        store.epoch_deadline_callback(end_slice);
         store.set_epoch_deadline(1);
         Ok(store)
     }

@@ -38,6 +38,7 @@ wasmtime::component::bindgen!({
         "pointwork:module/context.[method]context.emit": store | trappable,
         "pointwork:module/events.[method]delivery.emit": store | trappable,
         "pointwork:module/environment.now": store | trappable,
+        "pointwork:module/environment.monotonic": store | trappable,
         "pointwork:module/log.write": store | trappable,
         "pointwork:module/log.print": store | trappable,
         default: trappable,

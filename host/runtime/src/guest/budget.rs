@@ -4,26 +4,29 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::guest::limiter::Exceeded;
 
-/// Counts down the budget of one call, or of all calls that share an instance: which of them spends it is unknown there.
+/// Counts down the budget of one call, or of all calls that share an instance at a time: which of them spends it is unknown
+/// there.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: &'static str,
     unit: &'static str,
     each: u32,
-    /// The number of calls that may share it.
-    calls: u32,
+    shares: bool,
+    /// The calls that run.
+    running: AtomicU32,
     left: AtomicU32,
     /// Whether it was logged already that the budget is spent.
     logged: AtomicBool,
 }
 
 impl Budget {
-    pub(crate) fn new(limit: &'static str, unit: &'static str, each: u32, calls: u32) -> Self {
+    pub(crate) fn new(limit: &'static str, unit: &'static str, each: u32, shares: bool) -> Self {
         Self {
             limit,
             unit,
             each,
-            calls,
+            shares,
+            running: AtomicU32::new(0),
             left: AtomicU32::new(each),
             logged: AtomicBool::new(false),
         }
@@ -31,10 +34,27 @@ impl Budget {
 
     /// A call begins.
     pub(crate) fn begin_call(&self) {
-        let most = self.each.saturating_mul(self.calls);
+        let before = if self.shares {
+            self.running.load(Ordering::Relaxed)
+        } else {
+            0
+        };
         let left = self.left.load(Ordering::Relaxed).saturating_add(self.each);
-        self.left.store(left.min(most), Ordering::Relaxed);
+        self.set(before + 1, left);
         self.logged.store(false, Ordering::Relaxed);
+    }
+
+    /// A call of those that share the instance ends. What it did not use is not left to later calls.
+    pub(crate) fn end_call(&self) {
+        let running = self.running.load(Ordering::Relaxed).saturating_sub(1);
+        self.set(running, self.left.load(Ordering::Relaxed));
+    }
+
+    /// No more is left than the calls that run may use together. Code that goes on after the last call has the budget of one.
+    fn set(&self, running: u32, left: u32) {
+        let most = self.each.saturating_mul(running.max(1));
+        self.running.store(running, Ordering::Relaxed);
+        self.left.store(left.min(most), Ordering::Relaxed);
     }
 
     /// Takes one. `Ok(Some)` if none is left and calls share the budget, which a trap would end together; this is logged
@@ -51,7 +71,7 @@ impl Budget {
         }
         let (limit, value, unit) = (self.limit, self.each.into(), self.unit);
         let exceeded = Exceeded { limit, value, unit };
-        if self.calls <= 1 {
+        if !self.shares {
             return Err(exceeded);
         }
         if !self.logged.swap(true, Ordering::Relaxed) {
@@ -72,7 +92,7 @@ mod tests {
 
     #[test]
     fn each_call_has_its_own() {
-        let budget = Budget::new("emits", "events", 3, 1);
+        let budget = Budget::new("emits", "events", 3, false);
         assert_eq!(spends(&budget), 3, "before the first call");
         budget.begin_call();
         assert_eq!(budget.spend("m"), Ok(None));
@@ -84,19 +104,40 @@ mod tests {
 
     #[test]
     fn calls_that_share_an_instance_share_what_they_have_together() {
-        let budget = Budget::new("log-lines", "lines", 3, 2);
+        let budget = Budget::new("log-lines", "lines", 3, true);
         spends(&budget);
         budget.begin_call();
         assert_eq!(spends(&budget), 3);
+        budget.begin_call();
+        budget.begin_call();
+        assert_eq!(spends(&budget), 6, "what the calls have together");
+    }
+
+    #[test]
+    fn what_an_ended_call_did_not_use_is_gone() {
+        let budget = Budget::new("log-lines", "lines", 3, true);
         for _ in 0..5 {
             budget.begin_call();
         }
-        assert_eq!(spends(&budget), 6, "no more than that of as many calls as may share it");
+        for _ in 0..3 {
+            budget.end_call();
+        }
+        assert_eq!(spends(&budget), 6, "two calls run");
+        for _ in 0..5 {
+            budget.end_call();
+            budget.end_call();
+            budget.begin_call();
+            budget.begin_call();
+        }
+        budget.end_call();
+        budget.end_call();
+        assert_eq!(spends(&budget), 3, "code that goes on after the last call");
+        assert_eq!(spends(&budget), 0);
     }
 
     #[test]
     fn it_is_logged_once_for_each_call() {
-        let budget = Budget::new("log-lines", "lines", 0, 2);
+        let budget = Budget::new("log-lines", "lines", 0, true);
         assert!(budget.spend("m").is_ok_and(|exceeded| exceeded.is_some()));
         assert!(budget.logged.load(Ordering::Relaxed));
         budget.begin_call();

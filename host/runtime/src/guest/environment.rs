@@ -1,6 +1,6 @@
 //! What a program needs around it: the interface `environment`.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
@@ -24,15 +24,15 @@ pub(super) struct CallState {
     arrived: Option<Instant>,
     /// The same by the system's clock, which is read for a guest that asks.
     received: Option<SystemTime>,
-    /// The time that the guest was told.
-    now: Option<SystemTime>,
+    /// The times that the guest was told.
+    told: Option<Times>,
     pub(super) output: Output,
 }
 
 impl CallState {
     /// A call begins.
     pub(super) fn begin(&mut self, arrived: Instant) {
-        (self.arrived, self.received, self.now) = (Some(arrived), None, None);
+        (self.arrived, self.received, self.told) = (Some(arrived), None, None);
     }
 
     fn received_at(&mut self) -> Option<SystemTime> {
@@ -40,13 +40,57 @@ impl CallState {
         self.received
     }
 
-    /// The first answer counts for the whole call. It is not before `latest`, the latest one that a call of the instance got.
-    fn time(&mut self, latest: &mut Option<SystemTime>) -> SystemTime {
-        if let (None, Some(received)) = (self.now, self.received_at()) {
-            *latest = (*latest).max(Some(received));
-            self.now = *latest;
+    /// The first answer counts for the whole call.
+    fn times(&mut self, clock: &mut Clock) -> Times {
+        if let (None, Some(arrived), Some(received)) = (self.told, self.arrived, self.received_at()) {
+            self.told = Some(clock.times(arrived, received));
         }
-        self.now.unwrap_or(SystemTime::UNIX_EPOCH)
+        self.told.unwrap_or(Times {
+            now: SystemTime::UNIX_EPOCH,
+            monotonic: SystemTime::UNIX_EPOCH,
+        })
+    }
+}
+
+/// One time by two clocks: that of the system, which may be set, and one that nobody sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Times {
+    now: SystemTime,
+    monotonic: SystemTime,
+}
+
+/// The clocks of an instance, by the latest arrival that a call was told.
+#[derive(Default)]
+pub(super) struct Clock(Option<(Instant, Times)>);
+
+/// An arrival is computed from two readings of clocks, between which the thread may have waited for the processor. A clock that
+/// seems to be set back by less stands still for that time.
+const INACCURACY: Duration = Duration::from_millis(100);
+
+impl Clock {
+    /// The times of a call that arrived then, and that the system's clock says was received then.
+    fn times(&mut self, arrived: Instant, received: SystemTime) -> Times {
+        let times = match self.0 {
+            // The call waited for the instance while a later one ran.
+            Some((latest, told)) if arrived <= latest => return told,
+            Some((latest, told)) => {
+                let set_back = told.now.duration_since(received).unwrap_or_default();
+                Times {
+                    now: if set_back < INACCURACY {
+                        received.max(told.now)
+                    } else {
+                        received
+                    },
+                    monotonic: told.monotonic + arrived.duration_since(latest),
+                }
+            }
+            None => Times {
+                now: received,
+                monotonic: received,
+            },
+        };
+        self.0 = Some((arrived, times));
+        times
     }
 }
 
@@ -78,11 +122,11 @@ impl Guest {
             .unwrap_or_else(|| by_system_clock(arrived))
     }
 
-    fn time(&mut self, task: Option<usize>) -> SystemTime {
-        let mut latest = self.latest;
-        let time = self.state(task).time(&mut latest);
-        self.latest = latest;
-        time
+    fn times(&mut self, task: Option<usize>) -> Times {
+        let mut clock = std::mem::take(&mut self.clock);
+        let times = self.state(task).times(&mut clock);
+        self.clock = clock;
+        times
     }
 }
 
@@ -110,26 +154,29 @@ impl environment::Host for Guest {
 impl<T: Send + 'static> environment::HostWithStore<T> for HasSelf<Guest> {
     fn now(mut access: Access<'_, T, Self>) -> Result<context::Instant> {
         let task = running_task(&mut access)?;
-        Ok(at(access.get().time(task)))
+        Ok(at(access.get().times(task).now))
+    }
+
+    fn monotonic(mut access: Access<'_, T, Self>) -> Result<context::Instant> {
+        let task = running_task(&mut access)?;
+        Ok(at(access.get().times(task).monotonic))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn a_call_that_waited_for_its_instance_is_not_before_the_last_one() {
-        let (mut state, mut latest) = (CallState::default(), None);
-        assert_eq!(state.time(&mut latest), SystemTime::UNIX_EPOCH);
+        let (mut state, mut clock) = (CallState::default(), Clock::default());
+        assert_eq!(state.times(&mut clock).now, SystemTime::UNIX_EPOCH);
         let early = Instant::now();
         let mut time_of = |arrived| {
             state.begin(arrived);
-            let time = state.time(&mut latest);
-            assert_eq!(state.time(&mut latest), time, "it stands still");
-            (time, state.received_at())
+            let times = state.times(&mut clock);
+            assert_eq!(state.times(&mut clock), times, "it stands still");
+            (times.now, state.received_at())
         };
         let (first, received) = time_of(early);
         assert_eq!(received, Some(first));
@@ -139,6 +186,28 @@ mod tests {
         let (third, received) = time_of(early);
         assert_eq!(third, second);
         assert!(received < Some(third));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_followed_and_the_other_one_goes_on() {
+        let (mut clock, begin) = (Clock::default(), Instant::now());
+        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let second = Duration::from_secs(1);
+        let mut times = |after, received| clock.times(begin + after, received);
+        let first = times(second, start);
+        assert_eq!((first.now, first.monotonic), (start, start));
+        let back = start - 3600 * second;
+        let (set_back, next) = (times(2 * second, back), times(3 * second, back + second));
+        assert_eq!((set_back.now, set_back.monotonic), (back, start + second));
+        assert_eq!((next.now, next.monotonic), (back + second, start + 2 * second));
+        assert_eq!(times(second, back), next, "it waited for its instance");
+        let ahead = times(4 * second, start + 3600 * second);
+        assert_eq!(
+            (ahead.now, ahead.monotonic),
+            (start + 3600 * second, start + 3 * second)
+        );
+        let inaccurate = times(5 * second, ahead.now - INACCURACY / 2);
+        assert_eq!((inaccurate.now, inaccurate.monotonic), (ahead.now, start + 4 * second));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
 use super::output::{LineLog, OutputStream};
-use super::spans::{line_span, running_task};
+use super::spans::{line_span, running_task, task_of_code};
 use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
 
@@ -63,6 +63,10 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
             OutputStream::Output
         };
         let task = running_task(&mut access)?;
+        if task.is_none() && access.get().shares {
+            let ended = task_of_code(&mut access)?;
+            access.get().prints_after_its_call(ended);
+        }
         let guest = access.get();
         let (module, lines) = (guest.module.clone(), guest.lines.clone());
         let log = LineLog {

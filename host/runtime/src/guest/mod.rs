@@ -21,11 +21,11 @@ pub(crate) mod wasi;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use pointwork_core::{Caller, Context, Delivery};
 use wasmtime::Result;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{GuestTaskId, ResourceTable};
 
 use crate::Grants;
 use crate::guest::bindings::types;
@@ -39,7 +39,7 @@ use crate::variables::Values;
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::environment::{CallState, Random};
+use self::environment::{CallState, Clock, Random};
 use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
 use self::stream_permits::{StreamPermit, StreamPermits};
@@ -81,8 +81,9 @@ pub(crate) struct Guest {
     tasks: Tasks,
     /// Of the only call, in the synchronous form; otherwise of code that no call runs.
     own: CallState,
-    /// The latest time that a call of the instance was told.
-    latest: Option<SystemTime>,
+    /// The task of an ended call whose code printed last.
+    own_printer: Option<GuestTaskId>,
+    clock: Clock,
     random: Random,
     variables: Values,
     /// The time slices until a trap; `None` without one.
@@ -114,9 +115,8 @@ impl Guest {
     /// If something that is granted is missing, such as a directory.
     pub(crate) fn new(version: &VersionState, grants: &Arc<Grants>) -> Result<Self> {
         let limits = &version.limits;
-        let calls = if version.shares { limits.in_flight } else { 1 };
-        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
-        let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, calls));
+        let shares = version.shares;
+        let lines = Arc::new(Budget::new("log-lines", "lines", limits.log_lines, shares));
         let call = CurrentCall::default();
         let wasi = version
             .uses_wasi
@@ -129,20 +129,21 @@ impl Guest {
             module: version.module.clone(),
             wasi: wasi.transpose()?,
             lines,
-            emits: Budget::new("emits", "events", limits.emits, calls),
+            emits: Budget::new("emits", "events", limits.emits, shares),
             memory: version.memory.clone(),
             memory_logged: AtomicBool::new(false),
             calls_since_count: 0,
             counted: version.admission.instance(),
             panic: None,
             call,
-            shares: version.shares,
+            shares,
             streams: version.streams.clone(),
             slot: None,
             history: None,
             tasks: Tasks::default(),
             own: CallState::default(),
-            latest: None,
+            own_printer: None,
+            clock: Clock::default(),
             random: Random::default(),
             variables: version.variables.clone(),
             slices: version.traps_at_cpu_limit.then_some(u64::MAX),
@@ -171,6 +172,7 @@ impl Guest {
 
     /// Logs the lines that the only call began to print and did not end, or code that no call runs.
     pub(crate) fn end_lines(&mut self) {
+        self.end_wasi_lines();
         if self.own.output.is_empty() {
             return;
         }
@@ -180,6 +182,13 @@ impl Guest {
             span: self.call.line_span(),
         };
         self.own.output.end(&log);
+    }
+
+    /// Logs the lines that a call wrote to WASI's streams and did not end.
+    fn end_wasi_lines(&self) {
+        if let Some(wasi) = &self.wasi {
+            wasi.end_lines();
+        }
     }
 
     /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.

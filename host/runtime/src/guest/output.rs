@@ -15,7 +15,7 @@ pub(super) enum OutputStream {
 
 impl OutputStream {
     /// Logs a line: of the call whose span that is, or of the module alone.
-    pub(super) fn log(self, module: &str, span: Option<&Span>, line: &[u8]) {
+    fn log(self, module: &str, span: Option<&Span>, line: &[u8]) {
         // A line outside of a call must not stand in the span of the request for which the host made the instance.
         let parent = span.and_then(|span| span.id().or_else(|| Span::current().id()));
         let line = String::from_utf8_lossy(line);
@@ -32,33 +32,55 @@ impl OutputStream {
 pub(super) struct LineBuffer(Vec<u8>);
 
 impl LineBuffer {
-    /// Adds bytes, and passes each line that is complete to `log`: at its newline, and at 8 KiB.
+    /// Adds bytes, and passes each line that is complete to `log`: at its newline, and after the last whole character of 8 KiB.
     pub(super) fn add<E>(&mut self, mut bytes: &[u8], mut log: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         loop {
             let room = MAX_LOG_LINE - self.0.len();
             let within = &bytes[..bytes.len().min(room + 1)];
-            let (length, rest) = match within.iter().position(|&byte| byte == b'\n') {
-                Some(newline) => (newline, newline + 1),
-                None if within.len() > room => (room, room),
-                None => break,
-            };
-            let (end, next) = (&bytes[..length], &bytes[rest..]);
-            bytes = next;
-            if self.0.is_empty() {
-                log(end)?;
+            if let Some(newline) = within.iter().position(|&byte| byte == b'\n') {
+                let end = &bytes[..newline];
+                bytes = &bytes[newline + 1..];
+                if self.0.is_empty() {
+                    log(end)?;
+                } else {
+                    self.0.extend_from_slice(end);
+                    log(&std::mem::take(&mut self.0))?;
+                }
+            } else if within.len() > room {
+                let mut line = std::mem::take(&mut self.0);
+                line.extend_from_slice(&bytes[..room]);
+                bytes = &bytes[room..];
+                self.0 = line.split_off(line.len() - begun_character(&line));
+                log(&line)?;
             } else {
-                self.0.extend_from_slice(end);
-                log(&std::mem::take(&mut self.0))?;
+                break;
             }
         }
         self.0.extend_from_slice(bytes);
         Ok(())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes what is there of a line.
     pub(super) fn end(&mut self) -> Option<Vec<u8>> {
         Some(std::mem::take(&mut self.0)).filter(|line| !line.is_empty())
     }
+}
+
+/// The length of the character of several bytes that is not whole at the end.
+fn begun_character(bytes: &[u8]) -> usize {
+    // The first byte has as many leading ones as the character has bytes; a byte behind it has one.
+    let mut last = bytes
+        .iter()
+        .rev()
+        .map(|byte| byte.leading_ones() as usize)
+        .take(3)
+        .zip(1..);
+    let first = last.find(|&(ones, _)| ones != 1);
+    first.map_or(0, |(ones, there)| if ones > there { there } else { 0 })
 }
 
 /// The begun lines of one call.
@@ -89,7 +111,7 @@ impl Output {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.output.0.is_empty() && self.error.0.is_empty()
+        self.output.is_empty() && self.error.is_empty()
     }
 
     /// Logs the lines that have no newline: the call has ended.
@@ -99,18 +121,25 @@ impl Output {
             (OutputStream::Error, &mut self.error),
         ];
         for (stream, buffer) in streams {
-            let Some(line) = buffer.end() else { continue };
-            if let Err(exceeded) = log.write(stream, &line) {
-                // The call has ended, so that the limit cannot end it.
-                let module = log.module;
-                tracing::error!(module, "{exceeded}: the line that the call began last is dropped");
-            }
+            log.end(stream, buffer);
         }
     }
 }
 
 impl LineLog<'_> {
-    fn write(&self, stream: OutputStream, line: &[u8]) -> Result<(), Exceeded> {
+    /// Logs what there is of a line: what began it has ended.
+    pub(super) fn end(&self, stream: OutputStream, buffer: &mut LineBuffer) {
+        let Some(line) = buffer.end() else { return };
+        if let Err(exceeded) = self.write(stream, &line) {
+            // The call has ended, so that the limit cannot end it.
+            let module = self.module;
+            tracing::error!(module, "{exceeded}: the line that the call began last is dropped");
+        }
+    }
+
+    /// # Errors
+    /// If the call's budget of lines is spent.
+    pub(super) fn write(&self, stream: OutputStream, line: &[u8]) -> Result<(), Exceeded> {
         if self.lines.spend(self.module)?.is_none() {
             stream.log(self.module, self.span.as_ref(), line);
         }
@@ -151,5 +180,29 @@ mod tests {
         assert_eq!(ends(&[&long, b"\nnext"]), [MAX_LOG_LINE, 4], "no empty line follows");
         assert_eq!(ends(&[&long, b"yz"]), [MAX_LOG_LINE, 2]);
         assert_eq!(ends(&[b"a", &long, &long]), [MAX_LOG_LINE, MAX_LOG_LINE, 1]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        for character in ["é", "€", "🍵"] {
+            for before in 0..4 {
+                let text = "x".repeat(before) + &character.repeat(MAX_LOG_LINE);
+                let (first, rest) = text.as_bytes().split_at(MAX_LOG_LINE - 1);
+                for writes in [&[text.as_bytes()][..], &[first, rest], &[first, &rest[..1], &rest[1..]]] {
+                    let lines = lines(writes);
+                    let lines: Vec<_> = lines.iter().map(|line| str::from_utf8(line).unwrap()).collect();
+                    assert_eq!(lines.concat(), text);
+                    let (_, cut) = lines.split_last().unwrap();
+                    let whole = MAX_LOG_LINE - 3..=MAX_LOG_LINE;
+                    assert!(
+                        cut.iter().all(|line| whole.contains(&line.len())),
+                        "{character}, {before}"
+                    );
+                }
+            }
+        }
+        // Bytes that are no text.
+        let ends = |byte: u8| lines(&[&[byte; MAX_LOG_LINE + 1]]).concat().len();
+        assert_eq!([0x80, 0xc3, 0xf0, 0xff].map(ends), [MAX_LOG_LINE + 1; 4]);
     }
 }

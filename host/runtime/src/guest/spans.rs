@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use pointwork_core::Caller;
 use tracing::Span;
 use wasmtime::component::{Access, GuestTaskId, HasSelf};
-use wasmtime::{AsContextMut, Result};
+use wasmtime::{AsContextMut, Result, StoreContextMut};
 
 use super::Guest;
 use super::budget::Budget;
@@ -48,6 +48,12 @@ pub(super) struct Tasks {
     last: Option<Caller>,
 }
 
+impl Tasks {
+    fn place(&self, task: Option<GuestTaskId>) -> Option<usize> {
+        self.running.iter().position(|running| Some(running.id) == task)
+    }
+}
+
 struct RunningTask {
     id: GuestTaskId,
     span: TaskSpan,
@@ -82,8 +88,13 @@ impl Guest {
     pub(crate) fn task_started(&mut self, id: GuestTaskId, span: TaskSpan, arrived: Instant) {
         let mut state = CallState::default();
         state.begin(arrived);
+        self.end_wasi_lines();
         // For code that goes on after its call has ended.
         self.own.begin(arrived);
+        if self.own_printer == Some(id) {
+            // The task whose id it was is gone.
+            self.prints_after_its_call(None);
+        }
         self.tasks.last = Some(span.caller.clone());
         self.tasks.running.push(RunningTask { id, span, state });
     }
@@ -94,13 +105,24 @@ impl Guest {
         if let Some(at) = running.iter().position(|task| task.id == id) {
             running.swap_remove(at).end_lines(&self.module, &self.lines);
         }
-        running.len()
+        self.end_wasi_lines();
+        self.lines.end_call();
+        self.emits.end_call();
+        self.tasks.running.len()
     }
 
     /// The instance ends, and its tasks with it.
     pub(super) fn end_tasks(&mut self) {
         for mut task in self.tasks.running.drain(..) {
             task.end_lines(&self.module, &self.lines);
+        }
+    }
+
+    /// Code prints that goes on after its call. It does not continue the line that the code of another call began.
+    pub(super) fn prints_after_its_call(&mut self, task: Option<GuestTaskId>) {
+        if self.own_printer != task {
+            self.end_lines();
+            self.own_printer = task;
         }
     }
 
@@ -171,8 +193,18 @@ pub(super) fn running_task<T: Send + 'static>(access: &mut Access<'_, T, HasSelf
     if access.get().tasks.running.is_empty() {
         return Ok(None);
     }
+    let call = task_of_code(access)?;
+    Ok(access.get().tasks.place(call))
+}
+
+/// The task of the call that the code that runs belongs to, whether the call has ended or not.
+pub(super) fn task_of_code(store: &mut impl AsContextMut) -> Result<Option<GuestTaskId>> {
     // The first task of the stack is the current one, the last one is that of the call.
-    let call = access.as_context_mut().async_call_stack()?.last();
-    let mut tasks = access.get().tasks.running.iter();
-    Ok(tasks.position(|task| Some(task.id) == call))
+    Ok(store.as_context_mut().async_call_stack()?.last())
+}
+
+/// Whether the code that runs goes on after its call has ended.
+pub(crate) fn goes_on_after_its_call(store: &mut StoreContextMut<'_, Guest>) -> Result<bool> {
+    let call = task_of_code(store)?;
+    Ok(call.is_some() && store.data().tasks.place(call).is_none())
 }

@@ -21,7 +21,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpC
 
 use super::Guest;
 use super::budget::Budget;
-use super::output::{LineBuffer, OutputStream};
+use super::output::{LineBuffer, LineLog, OutputStream};
 use super::spans::CurrentCall;
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
@@ -36,6 +36,8 @@ pub(crate) struct Wasi {
     context: WasiCtx,
     http: WasiHttpCtx,
     http_grants: HttpGrants,
+    /// The standard output and the standard error, if they are granted.
+    output: Vec<Lines>,
 }
 
 pub(crate) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
@@ -56,9 +58,12 @@ impl Wasi {
         call: &CurrentCall,
     ) -> wasmtime::Result<Self> {
         let mut builder = WasiCtxBuilder::new();
+        let mut output = Vec::new();
         if grants.has(Capability::Output) {
-            builder.stdout(Lines::new(module, OutputStream::Output, lines, call));
-            builder.stderr(Lines::new(module, OutputStream::Error, lines, call));
+            let streams = [OutputStream::Output, OutputStream::Error];
+            let [standard, error] = streams.map(|stream| Lines::new(module, stream, lines, call));
+            output.extend([standard.clone(), error.clone()]);
+            builder.stdout(standard).stderr(error);
         }
         if grants.has(Capability::Environment) {
             for (name, value) in variables.iter() {
@@ -103,7 +108,15 @@ impl Wasi {
                 grants: grants.clone(),
                 denials: Some(denials),
             },
+            output,
         })
+    }
+
+    /// Logs the lines that have no newline: a call begins or ends.
+    pub(super) fn end_lines(&self) {
+        for lines in &self.output {
+            lines.0.end();
+        }
     }
 }
 
@@ -243,24 +256,21 @@ impl StreamLines {
     /// # Errors
     /// If the call's budget of lines is spent.
     fn take(&self, bytes: &[u8]) -> Result<(), Exceeded> {
-        self.begun.lock().add(bytes, |line| {
-            if self.lines.spend(&self.module)?.is_none() {
-                self.log(line);
-            }
-            Ok(())
-        })
+        self.begun.lock().add(bytes, |line| self.log().write(self.stream, line))
     }
 
-    fn log(&self, line: &[u8]) {
-        self.stream.log(&self.module, self.call.line_span().as_ref(), line);
+    fn end(&self) {
+        let mut begun = self.begun.lock();
+        if !begun.is_empty() {
+            self.log().end(self.stream, &mut begun);
+        }
     }
-}
 
-/// A line without an end is logged when the instance ends.
-impl Drop for StreamLines {
-    fn drop(&mut self) {
-        if let Some(line) = self.begun.get_mut().end() {
-            self.log(&line);
+    fn log(&self) -> LineLog<'_> {
+        LineLog {
+            module: &self.module,
+            lines: &self.lines,
+            span: self.call.line_span(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One instance of an asynchronous module: it serves several calls at a time, in a task of its own.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context as TaskContext, Poll};
 use std::time::{Duration, Instant};
@@ -20,9 +20,11 @@ use super::async_pool::AsyncPool;
 use super::call::{Call, Exports, Queued, QueuedCall};
 use super::crashes::{crash, drained, trapped};
 use crate::ModuleLimits;
-use crate::component::module_pre::ModulePre;
+use crate::component::module_pre::{ModulePre, end_slice};
 use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
+use crate::guest::spans::goes_on_after_its_call;
+use crate::scheduling::meter::SLICE;
 
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -40,6 +42,8 @@ pub(crate) struct InstanceState {
     closed: AtomicBool,
     /// Whether its guest does not let go of the processor, so that it takes no call.
     pub(super) busy: AtomicBool,
+    /// The time slices in which code ran that goes on after its call.
+    slices_after_calls: AtomicU32,
     is_given_up: AtomicBool,
     give_up: Notify,
     /// Wakes its task, to take calls.
@@ -91,6 +95,11 @@ impl InstanceState {
         let was_open = !self.closed.swap(true, Ordering::Relaxed);
         self.wake();
         was_open
+    }
+
+    /// The processor time of code that went on after its call, in whole slices.
+    pub(super) fn used_after_calls(&self) -> Duration {
+        SLICE.saturating_mul(self.slices_after_calls.load(Ordering::Relaxed))
     }
 
     pub(super) fn wake(&self) {
@@ -159,6 +168,13 @@ impl Driver {
             Ok(store) => store,
             Err(error) => return trapped(&pre, None, &error, None),
         };
+        let of_store = state.clone();
+        store.epoch_deadline_callback(move |mut store| {
+            if goes_on_after_its_call(&mut store)? {
+                of_store.slices_after_calls.fetch_add(1, Ordering::Relaxed);
+            }
+            end_slice(store)
+        });
         let result = tokio::select! {
             result = serve(&pre, &pool, &state, &mut store, first) => Some(result),
             () = state.give_up.notified() => None,

@@ -349,7 +349,7 @@ impl AsyncPool {
             slot,
             first,
         };
-        let driving = GuestWork::new(noticed(driver.drive(), state.clone(), pool.clone()));
+        let driving = GuestWork::new(noticed(driver.drive(), pre.clone(), state.clone(), pool.clone()));
         let metered = Metered::new(driving, Duration::ZERO, pre.version.limits.cpu, history).per_burst();
         self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
@@ -378,8 +378,14 @@ impl AsyncPool {
 /// one may be short: the clock goes on while the guest waits.
 const LOOPING: u32 = 5;
 
-/// Drives an instance, and notices when its guest loops: calls that it did not take go to others.
-async fn noticed<T>(driving: impl Future<Output = T>, state: Arc<InstanceState>, pool: Weak<AsyncPool>) -> T {
+/// Drives an instance, and notices when its guest loops: calls that it did not take go to others. It takes no further calls
+/// once code that goes on after its call has used the processor time of a call; the instance ends with the calls that it has.
+async fn noticed<T>(
+    driving: impl Future<Output = T>,
+    pre: Arc<ModulePre>,
+    state: Arc<InstanceState>,
+    pool: Weak<AsyncPool>,
+) -> T {
     let mut driving = pin!(driving);
     let mut slices = 0_u32;
     poll_fn(|cx| {
@@ -387,8 +393,17 @@ async fn noticed<T>(driving: impl Future<Output = T>, state: Arc<InstanceState>,
         let used = polled.is_pending() && is_slice_used();
         slices = if used { slices.saturating_add(1) } else { 0 };
         let busy = slices >= LOOPING;
-        if busy != state.busy.swap(busy, Ordering::Relaxed)
-            && busy
+        let became_busy = !state.busy.swap(busy, Ordering::Relaxed) && busy;
+        let cpu = pre.version.limits.cpu;
+        let retired = state.used_after_calls() > cpu && state.close();
+        if retired {
+            let module = &*pre.version.module;
+            tracing::warn!(
+                module,
+                "an instance was retired: code that went on after its calls used {cpu:?} (`cpu`)"
+            );
+        }
+        if (became_busy || retired)
             && let Some(pool) = pool.upgrade()
         {
             pool.distribute();

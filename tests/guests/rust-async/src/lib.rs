@@ -1,13 +1,16 @@
 //! An asynchronous module: a handler that waits does not block the other requests of its instance.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures_util::lock::Mutex;
 use futures_util::stream::{self, StreamExt as _};
 use pointwork_guest::{
     AsyncContext, AsyncMultipart, Deferred, Failure, HttpStatus, Json, Path, Pieces, Reply, Streamed, controller,
     events, log, module,
 };
 use serde::{Deserialize, Serialize};
+use wit_bindgen::{spawn_local, yield_async};
 
 /// A product of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,6 +150,70 @@ impl Waits {
     }
 }
 
+/// Handlers that share a mutex, and the budget of their instance.
+pub struct Shares;
+
+#[controller("shares")]
+impl Shares {
+    /// Holds the mutex of the instance while it waits.
+    #[get("mutex/:ms")]
+    async fn mutex(ctx: &AsyncContext, ms: Path<u64>) -> Result<&'static str, Failure> {
+        static HELD: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
+        let _held = HELD.lock().await;
+        ctx.call::<Wait>(*ms).await?;
+        Ok("held")
+    }
+
+    /// Prints that number of lines.
+    #[get("lines/:count")]
+    async fn lines(count: Path<u32>) -> &'static str {
+        (0..*count).for_each(|_| print("one of many\n"));
+        "printed"
+    }
+}
+
+/// Code that goes on after its call has ended.
+pub struct After;
+
+#[controller("after")]
+impl After {
+    /// Lets other code of its instance run, and never ends.
+    #[get("yields")]
+    async fn yields() -> &'static str {
+        spawn_local(async {
+            loop {
+                yield_async().await;
+            }
+        });
+        "begun"
+    }
+
+    /// Prints the half of a line, waits, and prints the other half.
+    #[get("prints/:name")]
+    async fn prints(ctx: AsyncContext, name: Path<String>) -> &'static str {
+        spawn_local(async move {
+            // The call ends first, whose end is the end of a line.
+            yield_async().await;
+            print(&format!("half of {}, ", *name));
+            if ctx.call::<Wait>(1).await.is_ok() {
+                print(&format!("rest of {}\n", *name));
+            }
+        });
+        "begun"
+    }
+
+    /// Panics once it has waited.
+    #[get("panics")]
+    async fn panics(ctx: AsyncContext) -> &'static str {
+        spawn_local(async move {
+            if ctx.call::<Wait>(1).await.is_ok() {
+                panic!("code panics after its call");
+            }
+        });
+        "begun"
+    }
+}
+
 /// Handlers that make the host keep something.
 pub struct Hoards;
 
@@ -221,4 +288,4 @@ impl Parts {
     }
 }
 
-module! { async; Products, Waits, Hoards, Health, Echo, Parts }
+module! { async; Products, Waits, Shares, After, Hoards, Health, Echo, Parts }

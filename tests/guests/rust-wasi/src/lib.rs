@@ -61,6 +61,9 @@ impl Outside {
     fn print(text: String) {
         println!("{text}");
         eprintln!("{text}, to standard error");
+        // It ends with the call.
+        print!("{text}, begun");
+        std::io::stdout().flush().expect("it is granted");
     }
 
     /// Sends a line to an address and returns the line that it gets back.

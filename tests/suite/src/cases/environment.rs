@@ -49,8 +49,9 @@ async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> R
     for form in Flavor::MODULES {
         let tells = Program::new().step(Step::Now).say("|").step(Step::Now);
         let tells = tells.say("|").step(Step::ReceivedAt);
+        let tells = tells.say("|").step(Step::Monotonic).say("|").step(Step::Monotonic);
         let live = harness.start(module(form, "m", |t| t.get("it", tells))).await?;
-        let mut latest = now()?;
+        let (mut latest, mut monotonic) = (now()?, (0, 0));
         for _ in 0..3 {
             let text = live.get("/it").await?.text();
             let told: Vec<_> = text.split('|').collect();
@@ -59,6 +60,9 @@ async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> R
             assert_eq!(told[2], time.0.to_string(), "{form}");
             assert!(latest < time && time < now()?, "{form}: {latest:?}, {time:?}");
             latest = time;
+            assert_eq!(told[3], told[4], "{form}: it stands still within a call");
+            let before = std::mem::replace(&mut monotonic, self::time(told[3])?);
+            assert!(before < monotonic, "{form}: {before:?}, {monotonic:?}");
         }
         live.shutdown().await;
     }
@@ -199,6 +203,15 @@ async fn a_printed_line_ends_at_8_kib(harness: Harness) -> Result<()> {
         let lines = lines_of(&harness, name, 3).await?;
         let lengths: Vec<_> = lines.iter().map(|(text, ..)| text.len()).collect();
         assert_eq!(lengths, [8 * 1024, 8 * 1024, 3], "{form}");
+        live.shutdown().await;
+        // A character of three bytes stands at the end of the first line.
+        let name = &format!("{name}-characters");
+        let program = Program::text("€").step(Step::Double(12)).step(Step::Print);
+        let live = harness.start(module(form, name, |t| t.get("it", program))).await?;
+        assert_eq!(live.get("/it").await?.status, 200, "{form}");
+        let lines = lines_of(&harness, name, 2).await?;
+        let texts: Vec<_> = lines.iter().map(|(text, ..)| &**text).collect();
+        assert_eq!(texts, ["€".repeat(2730), "€".repeat(4096 - 2730)], "{form}");
         live.shutdown().await;
     }
     Ok(())

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
+use crate::logs::Line;
 use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
@@ -167,11 +168,15 @@ async fn output_goes_to_the_log(harness: Harness) -> Result<()> {
     let live = start(&harness, interfaces()).await?;
     let text = format!("output_goes_to_the_log on {}", harness.subject());
     tell(&live, "print", json!(text)).await?;
-    harness.logs().containing(&text, 2).await?;
+    tell(&live, "print", json!(text)).await?;
     harness
         .logs()
-        .containing(&format!("{text}, to standard error"), 1)
+        .containing(&format!("{text}, to standard error"), 2)
         .await?;
+    let begun = format!("{text}, begun");
+    let lines = harness.logs().containing(&begun, 2).await?;
+    let is_whole = |line: &Line| line.text.starts_with(&format!("{begun} module="));
+    assert!(lines.len() == 2 && lines.iter().all(is_whole), "{lines:#?}");
     live.shutdown().await;
     Ok(())
 }

@@ -36,6 +36,7 @@ const CONTEXT: &[Function] = &[
     ("log", "print", "print", 3),
     ("log", "panicked", "panicked", 7),
     ("environment", "now", "now", 1),
+    ("environment", "monotonic", "monotonic", 1),
     ("environment", "variables", "variables", 1),
 ];
 

@@ -114,6 +114,8 @@ pub enum Step {
     Attempt,
     /// Appends the time of the environment: seconds, a space, nanoseconds.
     Now,
+    /// The same by the monotonic clock.
+    Monotonic,
     /// Appends a random number of the environment.
     Random,
     /// Appends `name=value` and a line end for each variable of the environment.

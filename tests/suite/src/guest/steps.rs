@@ -196,9 +196,10 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             role.delivery(step)
         ),
         Step::Attempt => format!("(call $say_number (call $attempt {}))", role.delivery(step)),
-        Step::Now => format!(
-            "(call $now (i32.const {RESULT})) (call $say_number (i32.wrap_i64 (i64.load (i32.const {RESULT})))) \
+        Step::Now | Step::Monotonic => format!(
+            "(call ${} (i32.const {RESULT})) (call $say_number (i32.wrap_i64 (i64.load (i32.const {RESULT})))) \
              (call $say {}) (call $say_number (i32.load (i32.const {})))",
+            if matches!(step, Step::Now) { "now" } else { "monotonic" },
             push(data.bytes(" ")),
             RESULT + 8
         ),

@@ -3,6 +3,7 @@
 //! Most cases run with the module in each form in turn. No case asserts a time: gates, counters and the server's own
 //! events prove the order.
 
+mod after_calls;
 mod bodies;
 mod breaker;
 mod declarations;
@@ -48,6 +49,7 @@ pub(super) fn all() -> Vec<Case> {
         declarations::all,
         log_lines::all,
         bodies::all,
+        after_calls::all,
     ];
     files.into_iter().flat_map(|file| file()).collect()
 }
