@@ -39,7 +39,7 @@ use crate::exit::Exit;
 use crate::ui::Terminal;
 
 /// A request that waits often starts on one thread and ends on another, which is slow with the allocator of glibc:
-/// `cargo bench --bench waiting` in `tests/bench` shows it.
+/// `cargo bench --bench table -- waiting` in `tests/bench` shows it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,33 +1,86 @@
-//! The application of the benchmarks: one handler in native code and in each form of module; the same handler on each
-//! framework alone; and the load.
+//! The servers of the benchmarks: one request in native code and in each form of module, on each framework with its adapter and
+//! alone. And the application for requests without a server.
 
 pub mod bare;
-pub mod load;
 pub mod servers;
 
-use std::path::Path;
+use std::alloc::{GlobalAlloc, Layout};
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use http::{Request, Response, StatusCode};
-use pointwork::{App, AppOptions, Body, Context, Delivery, Failure, Payload, Staged, Transport};
-use pointwork_core::routing::Pattern;
-use pointwork_core::{Reporter, Router};
+use http::{Request, Response};
+use pointwork::{App, AppOptions, Body, CacheDirectory, Context, Delivery, Failure, Json, Payload};
 use pointwork_wasi::{ADAPTER, MODULE};
+use serde::Serialize;
 use wit_component::ComponentEncoder;
 
-/// The allocator of the command `pointwork`, for every benchmark.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+/// The allocator of the command `pointwork`, for every benchmark. It counts on demand.
+struct Counting;
 
-/// Each subject with its path: `GET` answers the last segment as text.
-pub const SUBJECTS: [(&str, &str); 3] = [
-    ("native handler", "/native/42"),
-    ("wasm, synchronous", "/calls/42"),
-    ("wasm, asynchronous", "/waits/42"),
-];
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes unchanged to mimalloc.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller upholds the contract.
+        unsafe { mimalloc::MiMalloc.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller upholds the contract.
+        unsafe { mimalloc::MiMalloc.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller upholds the contract.
+        unsafe { mimalloc::MiMalloc.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { mimalloc::MiMalloc.dealloc(pointer, layout) }
+    }
+}
+
+fn count() {
+    if COUNTS.load(Relaxed) {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+    }
+}
+
+/// The allocations of all threads meanwhile.
+pub async fn allocations(act: impl Future<Output = Result<()>>) -> Result<u64> {
+    ALLOCATIONS.store(0, Relaxed);
+    COUNTS.store(true, Relaxed);
+    let done = act.await;
+    COUNTS.store(false, Relaxed);
+    done.map(|()| ALLOCATIONS.load(Relaxed))
+}
+
+/// The reply of every server to `GET /items/7`.
+#[derive(Serialize)]
+pub struct Item {
+    pub id: u32,
+    pub name: &'static str,
+}
+
+impl Item {
+    pub const JSON: &'static str = r#"{"id":7,"name":"Assam"}"#;
+
+    pub fn of(id: u32) -> Self {
+        Self { id, name: "Assam" }
+    }
+}
 
 /// The number of requests that wait at a time, in the benchmarks of waiting.
 pub const IN_FLIGHT: usize = 1_000;
@@ -35,7 +88,7 @@ pub const IN_FLIGHT: usize = 1_000;
 /// The time that the channel `bench:wait` waits.
 pub const WAIT: Duration = Duration::from_millis(10);
 
-/// The application with the native handler and the modules.
+/// The application for requests without a server, with the native handlers and the modules.
 ///
 /// # Errors
 /// If a guest does not build or load.
@@ -48,8 +101,8 @@ pub async fn app() -> Result<App> {
     // Each waiting request of the synchronous form has an instance.
     options.limits.instances = IN_FLIGHT;
     options.max_instances = 4 * u32::try_from(IN_FLIGHT)?;
+    options.cache = Some(CacheDirectory::open(target()?.join("cache"))?);
     let app = App::with_options(options)?;
-    app.get("/native/empty", |_: Context| async { StatusCode::NO_CONTENT })?;
     app.get("/native/wait", |ctx: Context| async move {
         ctx.call_raw("bench:wait", Payload::null()).await.map(|_| "waited")
     })?;
@@ -68,72 +121,93 @@ pub async fn app() -> Result<App> {
         })?
         .on_raw("heard", |_: Delivery, _: Payload| async move { Ok(Payload::null()) })?;
     for guest in ["calls", "waits", "listens", "streams"] {
-        app.module(guest).bytes(component(guest)?).load().await?;
+        app.module(guest).file(component(guest)?).load().await?;
     }
     Ok(app)
 }
 
-/// Builds one of the guests in `tests/bench/guests`.
+/// The application that answers `GET /items/7`: by the component, or natively.
 ///
 /// # Errors
-/// If cargo, or the target `wasm32-wasip1`, is missing or fails.
-pub fn component(guest: &str) -> Result<Vec<u8>> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = here.join("target/guests");
+/// If the component does not load.
+pub async fn items(component: Option<&str>) -> Result<App> {
+    let mut options = AppOptions::new();
+    options.cache = Some(CacheDirectory::open(target()?.join("cache"))?);
+    let app = App::with_options(options)?;
+    app.channel("bench")
+        .on_raw("name", |_: Delivery, _: Payload| async { Ok(Payload::json("Assam")?) })?
+        .on_raw("shown", |_: Delivery, _: Payload| async { Ok(Payload::null()) })?;
+    if let Some(component) = component {
+        app.module("items").file(component).load().await?;
+        return Ok(app);
+    }
+    app.get("/items/:id", |ctx: Context| async move {
+        let id = ctx.param("id")?.parse().ok()?;
+        Some(Json(Item::of(id)))
+    })?;
+    app.get("/items/:id/call", |ctx: Context| async move {
+        let id = ctx
+            .param("id")
+            .and_then(|id| id.parse::<u32>().ok())
+            .unwrap_or_default();
+        let name: String = ctx.call_raw("bench:name", Payload::json(&id)?).await?.to()?;
+        Ok::<_, Failure>(Json(serde_json::json!({"id": id, "name": name})))
+    })?;
+    Ok(app)
+}
+
+/// The folder for what the benchmarks make.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn target() -> Result<PathBuf> {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
+    std::fs::create_dir_all(&target)?;
+    Ok(target)
+}
+
+/// Builds one of the guests in `tests/bench/guests`; the result is the file of the component.
+///
+/// # Errors
+/// If cargo, or a target of WebAssembly, is missing or fails.
+pub fn component(guest: &str) -> Result<PathBuf> {
+    let target = target()?.join("guests");
+    let (triple, profile) = match guest {
+        "p2" | "p3" => ("wasm32-wasip2", "template"),
+        "items" | "items-async" => ("wasm32-wasip1", "template"),
+        _ => ("wasm32-wasip1", "release"),
+    };
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--target", "wasm32-wasip1", "--target-dir"])
+        .args(["build", "--quiet", "--locked", "--profile", profile, "--target", triple])
+        .args(["--package", &format!("bench-{guest}"), "--target-dir"])
         .arg(&target)
-        .current_dir(here.join("guests").join(guest))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("guests"))
         .status()
         .context("cargo does not start")?;
     ensure!(
         built.success(),
-        "the guest `{guest}` does not build; is the target there? rustup target add wasm32-wasip1"
+        "the guest `{guest}` does not build; is the target there? rustup target add {triple}"
     );
-    let module = std::fs::read(target.join(format!("wasm32-wasip1/release/bench_{guest}.wasm")))?;
-    let encoder = ComponentEncoder::default().validate(true).module(&module)?;
-    encoder.adapter(MODULE, ADAPTER)?.encode()
-}
-
-/// An adapter without a server: requests go directly to its router.
-#[derive(Clone, Default)]
-pub struct Direct(Arc<Mutex<Option<Arc<Router>>>>);
-
-impl Direct {
-    /// The current router.
-    pub fn router(&self) -> Option<Arc<Router>> {
-        self.0.lock().ok()?.clone()
+    let name = format!("bench_{}.wasm", guest.replace('-', "_"));
+    let module = target.join(triple).join(profile).join(name);
+    if triple == "wasm32-wasip2" {
+        return Ok(module);
     }
-}
-
-impl Transport for Direct {
-    fn name(&self) -> &'static str {
-        "direct"
-    }
-
-    fn attach(&self, _: Reporter, _: Pattern) -> Result<(), pointwork_core::Error> {
-        Ok(())
-    }
-
-    fn close(&self) {}
-
-    fn stage(&self, router: Arc<Router>) -> Result<Staged, pointwork_core::Error> {
-        let place = self.0.clone();
-        Ok(Staged::new(move || {
-            if let Ok(mut place) = place.lock() {
-                *place = Some(router);
-            }
-        }))
-    }
+    let encoder = ComponentEncoder::default()
+        .validate(true)
+        .module(&std::fs::read(module)?)?;
+    let file = target.join(format!("{guest}.wasm"));
+    std::fs::write(&file, encoder.adapter(MODULE, ADAPTER)?.encode()?)?;
+    Ok(file)
 }
 
 /// Answers a request without a server.
 ///
 /// # Errors
 /// If the reply is an error.
-pub async fn request(router: &Router, path: &str) -> Result<Response<Body>> {
+pub async fn request(app: &App, path: &str) -> Result<Response<Body>> {
     let request = Request::get(path).header("host", "bench").body(Body::empty())?;
-    let reply = router.respond(None, request).await;
+    let reply = app.handle(request).await;
     ensure!(
         reply.status().is_success(),
         "{path} was answered with {}",
@@ -142,8 +216,21 @@ pub async fn request(router: &Router, path: &str) -> Result<Response<Body>> {
     Ok(reply)
 }
 
-/// The median of the measurements.
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+/// The value after an option on the command line.
+pub fn option(name: &str) -> Option<String> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != name);
+    arguments.next()?;
+    arguments.next()
+}
+
+/// The number after `--rounds` on the command line, or the default.
+pub fn rounds(otherwise: usize) -> usize {
+    option("--rounds")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
+}
+
+/// Whether the command line contains a word.
+pub fn flag(name: &str) -> bool {
+    std::env::args().any(|argument| argument == name)
 }

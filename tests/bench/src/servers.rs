@@ -4,29 +4,22 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
 use anyhow::{Result, ensure};
-use core_affinity::CoreId;
 use pointwork::{App, ConnectOptions};
+use pointwork_load::{SERVER_CORE, on_core};
 
 use crate::bare::on_this_thread;
-
-/// The core on which every server runs.
-pub const SERVER_CORE: usize = 0;
-
-/// The core of the load.
-pub const LOAD_CORE: usize = 1;
 
 /// Runs a server on a thread of its own until the process ends. The threads that it starts stay on its core.
 ///
 /// # Errors
 /// If no port is free.
-pub fn start(name: &str, serve: impl FnOnce(TcpListener) -> Result<()> + Send + 'static) -> Result<SocketAddr> {
+fn start(name: &str, serve: impl FnOnce(TcpListener) -> Result<()> + Send + 'static) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let name = name.to_owned();
     thread::spawn(move || {
-        core_affinity::set_for_current(CoreId { id: SERVER_CORE });
-        if let Err(error) = serve(listener) {
+        if let Err(error) = on_core(SERVER_CORE, || serve(listener)).flatten() {
             eprintln!("{name} ended: {error:#}");
         }
     });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use measure::load::{Server, in_turn};
+use measure::in_turn;
 
 #[path = "../../embed/benches/measure/mod.rs"]
 mod measure;
@@ -55,10 +55,12 @@ fn main() {
     let mut mounted = program(&folder, "examples/microhttpd.c", &["-lpointwork", "-lmicrohttpd"]);
     let mut served = program(&folder, "examples/hello.c", &["-lpointwork"]);
     let by_hand = program(&folder, "benches/by_hand.c", &["-lmicrohttpd"]);
+    mounted.arg(&component);
+    served.arg(&component);
     in_turn(vec![
-        (Server::start("libmicrohttpd, by hand", &by_hand), 0),
-        (Server::start("libmicrohttpd, mounted", mounted.arg(&component)), 0),
-        (Server::start("`pointwork serve`", &command), 2),
-        (Server::start("`pw_app_serve`", served.arg(&component)), 2),
+        ("libmicrohttpd, by hand", by_hand, 0),
+        ("libmicrohttpd, mounted", mounted, 0),
+        ("`pointwork serve`", command, 2),
+        ("`pw_app_serve`", served, 2),
     ]);
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use measure::load::{Server, in_turn};
+use measure::in_turn;
 use pointwork_suite::fixtures::python::{binding, environment, package, pythons};
 
 #[path = "../../embed/benches/measure/mod.rs"]
@@ -47,15 +47,16 @@ fn main() {
     ];
     measure::in_process("Python", &mut handle, &names);
 
-    let start = |name, way| {
+    let serve = |way| {
         let mut serve = program(&python, &site, "serve.py");
-        Server::start(name, serve.arg(way).arg(&component))
+        serve.arg(way).arg(&component);
+        serve
     };
     in_turn(vec![
-        (start("bare ASGI, by hand", "by-hand"), 0),
-        (start("`app.asgi`", "mounted"), 0),
-        (start("FastAPI", "fastapi"), 1),
-        (Server::start("`pointwork serve`", &command), 3),
-        (start("`app.serve`", "built-in"), 3),
+        ("bare ASGI, by hand", serve("by-hand"), 0),
+        ("`app.asgi`", serve("mounted"), 0),
+        ("FastAPI", serve("fastapi"), 1),
+        ("`pointwork serve`", command, 3),
+        ("`app.serve`", serve("built-in"), 3),
     ]);
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use pointwork::{App, AppOptions, Delivery, Payload, Usage};
-use pointwork_bench::load::option;
+use pointwork_bench::option;
 use pointwork_bench::servers::start_on;
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

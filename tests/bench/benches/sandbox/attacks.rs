@@ -18,13 +18,13 @@ use hyper::body::Frame;
 use hyper::client::conn::http2::Builder;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use pointwork::{App, AppOptions, Breaker, ModuleLimits, ModuleOptions};
-use pointwork_bench::load::option;
+use pointwork_bench::option;
 use pointwork_suite::guest::{Channel, Controller, End, Guest, Program, Step};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::child::Child;
+use crate::child;
 use crate::client::{Connection, get};
 use crate::guests::Runs;
 use crate::pressure::{Kind, Pressure, Statuses};
@@ -189,12 +189,12 @@ pub fn run() -> Result<()> {
         if !name.starts_with(&only) {
             continue;
         }
-        let server = Child::start("attacks", &[])?;
+        let server = child::start("attacks", &[])?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()?;
-        let before = server.resident()?;
+        let before = server.memory("VmRSS")?;
         runtime.spawn(attack.go_on(server.address));
         std::thread::sleep(BEFORE);
         let kind = match others {
@@ -208,7 +208,7 @@ pub fn run() -> Result<()> {
         let (end, mut most) = (Instant::now() + span, before);
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
-            most = most.max(server.resident()?);
+            most = most.max(server.memory("VmRSS")?);
         }
         let with = load.end()?;
         runtime.shutdown_background();

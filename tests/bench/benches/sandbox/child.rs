@@ -1,105 +1,42 @@
-//! Servers in a process of their own, so that their memory, processor time or start can be measured.
+//! Servers in a process of their own, so that their memory can be measured.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::SocketAddr;
-use std::process::{Child as Process, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
-use pointwork::{App, AppOptions, Breaker, CacheDirectory, ConnectOptions, ModuleLimits, ModuleOptions, Worker};
-use pointwork_bench::load::option;
+use anyhow::{Result, bail};
+use pointwork::{App, AppOptions, Breaker, ConnectOptions, ModuleLimits, ModuleOptions, Worker};
+use pointwork_bench::option;
 use pointwork_bench::servers::start_on;
 use pointwork_hyper::Hyper;
+use pointwork_load::Server;
 use pointwork_suite::guest::laden;
 
 use crate::guests::{Runs, bad, good};
 use crate::{number, slow};
 
-/// A server that runs until this value is dropped.
-pub struct Child {
-    process: Process,
-    input: ChildStdin,
-    lines: Receiver<String>,
-    pub address: SocketAddr,
+/// Starts a server of that role, on all cores.
+pub fn start(role: &str, arguments: &[&str]) -> Result<Server> {
+    let mut command = Command::new(std::env::current_exe()?);
+    Server::start(command.args(["--child", role]).args(arguments))
 }
 
-impl Child {
-    /// Starts a server of that role and waits until it listens.
-    pub fn start(role: &str, arguments: &[&str]) -> Result<Self> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .args(["--child", role])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let input = process.stdin.take().context("no way in")?;
-        let output = process.stdout.take().context("no way out")?;
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // The parent process may have closed its end.
-                let _ = sender.send(line);
-            }
-        });
-        let line: String = lines.recv().context("the server ended before it listened")?;
-        let address = line.parse().with_context(|| format!("the server said {line:?}"))?;
-        Ok(Self {
-            process,
-            input,
-            lines,
-            address,
-        })
-    }
-
-    /// Sends a command. The server answers with a line when it has carried it out.
-    pub fn tell(&mut self, line: &str) -> Result<()> {
-        Ok(writeln!(self.input, "{line}")?)
-    }
-
-    /// The next line that the server prints, if it prints one before the deadline.
-    pub fn says(&self, within: Duration) -> Option<String> {
-        self.lines.recv_timeout(within).ok()
-    }
-
-    /// The server's resident memory, in MiB.
-    pub fn resident(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))
-            .context("this benchmark needs Linux's /proc")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line
-            .and_then(|line| line.split_whitespace().next())
-            .context("no VmRSS")?;
-        Ok(kib.parse::<f64>()? / 1024.0)
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // The server may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The server that runs in the process of a [`Child`].
+/// The server that runs in a process of its own.
 pub fn run(role: &str) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let app = match role {
         "sandbox" => runtime.block_on(sandbox())?,
-        "start" => runtime.block_on(started())?,
         "slow" => runtime.block_on(slow::application())?,
         "attacks" => runtime.block_on(crate::attacks::application())?,
         "memory" => runtime.block_on(crate::memory::app())?,
         other => bail!("there is no role `{other}`"),
     };
     if let Some(adapter) = option("--adapter") {
-        println!("{}", start_on(&app, &adapter)?);
+        println!("http://{}", start_on(&app, &adapter)?);
     } else {
         let hyper = Hyper::new();
         app.connect_to(hyper.clone(), ConnectOptions::new())?;
         let listener = runtime.block_on(hyper.bind("127.0.0.1:0"))?;
-        println!("{}", listener.local_addr()?);
+        println!("http://{}", listener.local_addr()?);
         runtime.spawn(async move { hyper.serve(listener).await });
     }
     // Ends with the parent process, even if that is killed.
@@ -154,22 +91,5 @@ async fn sandbox() -> Result<App> {
         .bytes(Runs::Synchronous.build(good("heavy")))
         .load()
         .await?;
-    Ok(app)
-}
-
-/// One module or one native handler, with the same reply.
-async fn started() -> Result<App> {
-    let mut options = AppOptions::new();
-    options.max_instances = u32::try_from(number("--instances", options.max_instances.into())?)?;
-    if let Some(cache) = option("--cache") {
-        options.cache = Some(CacheDirectory::open(cache)?);
-    }
-    let app = App::with_options(options)?;
-    match option("--component") {
-        Some(file) => drop(app.module("first").file(file).load().await?),
-        None => drop(app.get("/plain/:id", |ctx: pointwork::Context| async move {
-            ctx.param("id").map(str::to_owned)
-        })?),
-    }
     Ok(app)
 }

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use pointwork_bench::load::rounds;
-use pointwork_bench::median;
+use pointwork_bench::rounds;
+use pointwork_load::median;
 
 use crate::Verdict;
-use crate::child::Child;
+use pointwork_load::Server;
+
+use crate::child;
 use crate::guests::Runs;
 use crate::pressure::{AtWork, Kind, OneOf, Pressure, Statuses, Tally};
 
@@ -41,13 +43,13 @@ const SPAN: Duration = Duration::from_secs(2);
 /// both cores, so a request that overflows the stack may reach its deadline before it runs.
 const BESIDE: [(&str, &[u16]); 2] = [("loop", &[504]), ("overflow", &[500, 504])];
 
-fn good(server: &Child, at: usize, span: Duration) -> Result<Tally> {
+fn good(server: &Server, at: usize, span: Duration) -> Result<Tally> {
     let kinds = vec![Kind::get(0, &format!("/good/{at}/42"))];
     GOOD.run(server.address, kinds, Arc::new(Statuses(&[200])), span)
 }
 
 /// Starts the bad traffic and gives it time to reach its full rate.
-fn beside(server: &Child, at: usize, route: &str, statuses: &'static [u16]) -> AtWork {
+fn beside(server: &Server, at: usize, route: &str, statuses: &'static [u16]) -> AtWork {
     let kinds = vec![Kind::get(0, &format!("/bad/{at}/{route}"))];
     let load = LOOPS.begin(server.address, kinds, Arc::new(OneOf(statuses)));
     std::thread::sleep(Duration::from_millis(300));
@@ -79,8 +81,8 @@ impl Series {
         };
         println!(
             "{runs:<14} {what:<26} {:>11.2} {:>8.2} {:>7} {:>13}  {goals}",
-            median(&mut self.rates),
-            median(&mut self.p99),
+            median(self.rates.iter().copied()),
+            median(self.p99.iter().copied()),
             self.errors,
             self.beside
         );
@@ -89,7 +91,7 @@ impl Series {
 }
 
 pub fn run() -> Result<()> {
-    let mut server = Child::start("sandbox", &[])?;
+    let mut server = child::start("sandbox", &[])?;
     let mut verdict = Verdict::default();
     println!(
         "{:<14} {:<26} {:>11} {:>8} {:>7} {:>13}  goals",
@@ -116,7 +118,7 @@ pub fn run() -> Result<()> {
 }
 
 /// Measures loops while a component is compiled.
-fn compiling(server: &mut Child, verdict: &mut Verdict) -> Result<()> {
+fn compiling(server: &mut Server, verdict: &mut Verdict) -> Result<()> {
     let at = 0;
     let mut series = Series::default();
     let without = good(server, at, SPAN)?;

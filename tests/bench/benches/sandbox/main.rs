@@ -7,7 +7,6 @@
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- traps
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- loops
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- aborts
-//! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- start
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- memory
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- slow --clients 2000
 //! cargo bench --manifest-path tests/bench/Cargo.toml --bench sandbox -- attacks
@@ -28,12 +27,13 @@ mod pressure;
 mod refusals;
 mod slow;
 mod slow_clients;
-mod start;
 mod swaps;
 mod traps;
 
 use anyhow::{Result, bail};
-use pointwork_bench::load::{flag, option};
+use pointwork_bench::{flag, option};
+
+type Figure = fn() -> Result<()>;
 
 fn main() -> Result<()> {
     // `cargo test --benches` only checks that the benchmark runs.
@@ -46,13 +46,12 @@ fn main() -> Result<()> {
     if let Some(role) = option("--child") {
         return child::run(&role);
     }
-    let figures: [(&str, fn() -> Result<()>); 9] = [
+    let figures: [(&str, Figure); 8] = [
         ("swaps", swaps::run),
         ("refusals", refusals::run),
         ("traps", traps::run),
         ("loops", loops::run),
         ("aborts", aborts::run),
-        ("start", start::run),
         ("memory", memory::run),
         ("slow", slow::run),
         ("attacks", attacks::run),

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::Verdict;
-use crate::child::Child;
+use crate::child;
 use crate::client::{Connection, get};
 
 const MIB: usize = 1024 * 1024;
@@ -116,10 +116,10 @@ pub fn run() -> Result<()> {
     let mut verdict = Verdict::default();
     println!("way                                           growth of the server's memory at most");
     for (name, way) in WAYS {
-        let mut child = Child::start("memory", &[])?;
+        let mut child = child::start("memory", &[])?;
         let address = child.address;
         runtime.block_on(ok(address)).context("before")?;
-        let before = child.resident()?;
+        let before = child.memory("VmRSS")?;
         let done = Arc::new(AtomicBool::new(false));
         let attack = match way {
             Way::Names => {
@@ -130,7 +130,7 @@ pub fn run() -> Result<()> {
         };
         let mut most = before;
         loop {
-            most = most.max(child.resident()?);
+            most = most.max(child.memory("VmRSS")?);
             if let Way::Names = way
                 && let Some(answer) = child.says(Duration::from_millis(5))
             {
@@ -142,7 +142,7 @@ pub fn run() -> Result<()> {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let growth = most.max(child.resident()?) - before;
+        let growth = most.max(child.memory("VmRSS")?) - before;
         println!("{name:<45} {growth:>6.0} MiB");
         verdict.holds(growth <= ALLOWED, || {
             format!("{name}: {growth:.0} MiB, at most {ALLOWED} are allowed")

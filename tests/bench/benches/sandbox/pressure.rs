@@ -7,8 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use core_affinity::CoreId;
-use pointwork_bench::servers::LOAD_CORE;
+use pointwork_load::{LOAD_CORE, on_core};
 
 use crate::client::{Connection, Reply};
 
@@ -155,14 +154,16 @@ impl Pressure {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
         let thread = std::thread::spawn(move || {
-            if self.pinned {
-                core_affinity::set_for_current(CoreId { id: LOAD_CORE });
-            }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .context("a runtime")?;
-            runtime.block_on(self.drive(address, kinds, judge, is_over))
+            let drive = || runtime.block_on(self.drive(address, kinds, judge, is_over));
+            if self.pinned {
+                on_core(LOAD_CORE, drive)?
+            } else {
+                drive()
+            }
         });
         AtWork { over, thread }
     }

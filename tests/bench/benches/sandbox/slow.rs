@@ -13,10 +13,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use pointwork::{App, AppOptions};
-use pointwork_bench::load::option;
+use pointwork_bench::option;
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
 
-use crate::child::Child;
+use pointwork_load::Server;
+
+use crate::child;
 use crate::client::Reply;
 use crate::guests::Runs;
 use crate::pressure::{Judge, Kind, Pressure};
@@ -95,18 +97,18 @@ pub fn run() -> Result<()> {
     );
     let mut verdict = Verdict::default();
     for (attack, clients) in attacks {
-        let server = Child::start("slow", &["--adapter", &adapter, "--form", &form])?;
+        let server = child::start("slow", &["--adapter", &adapter, "--form", &form])?;
         measure(&server, attack, clients, span, &mut verdict)?;
     }
     verdict.end()
 }
 
-fn measure(server: &Child, attack: Attack, clients: usize, span: Duration, verdict: &mut Verdict) -> Result<()> {
+fn measure(server: &Server, attack: Attack, clients: usize, span: Duration, verdict: &mut Verdict) -> Result<()> {
     let kinds = || vec![Kind::get(0, "/slow/quick")];
     let statuses = Arc::<Statuses>::default();
     let without = QUICK.run(server.address, kinds(), statuses.clone(), BEFORE)?;
     ensure!(without.failed() == 0, "before the attack: {:?}", without.first);
-    let before = server.resident()?;
+    let before = server.memory("VmRSS")?;
     let mut most = before;
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -129,7 +131,7 @@ fn measure(server: &Child, attack: Attack, clients: usize, span: Duration, verdi
     let end = Instant::now() + span;
     while Instant::now() < end {
         std::thread::sleep(Duration::from_millis(100));
-        most = most.max(server.resident()?);
+        most = most.max(server.memory("VmRSS")?);
     }
     let open = progress.open();
     let with = load.end()?;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use pointwork::{App, AppOptions, Delivery, Payload};
-use pointwork_bench::load::option;
+use pointwork_bench::option;
 use pointwork_bench::servers::start_on;
 use pointwork_suite::adapters::ADAPTERS;
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};

@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use pointwork_bench::load::rounds;
-use pointwork_bench::median;
+use pointwork_bench::rounds;
+use pointwork_load::median;
 
-use crate::child::Child;
+use pointwork_load::Server;
+
+use crate::child;
 use crate::client::Reply;
 use crate::guests::Runs;
 use crate::pressure::{Judge, Kind, Pressure, Statuses};
@@ -54,7 +56,7 @@ pub fn run() -> Result<()> {
 }
 
 fn disturbance(verdict: &mut Verdict) -> Result<()> {
-    let server = Child::start("sandbox", &[])?;
+    let server = child::start("sandbox", &[])?;
     println!(
         "{:<14} {:<8} {:>10} {:>8} {:>7} {:>12} {:>18} {:>12} {:>6}",
         "modules", "a fifth", "requests/s", "paced at", "errors", "p99 in ms", "beside harmless", "the ratio", "goal"
@@ -84,7 +86,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(server: &Child, at: usize, fifth: &'static str) -> Result<Self> {
+    fn new(server: &Server, at: usize, fifth: &'static str) -> Result<Self> {
         let judge = Arc::new(Statuses(&[200, 200, 500]));
         let free = PRESSURE.run(server.address, mix(at, fifth), judge, Duration::from_secs(2))?;
         Ok(Self {
@@ -98,7 +100,7 @@ impl Rounds {
         })
     }
 
-    fn measure(&mut self, server: &Child) -> Result<()> {
+    fn measure(&mut self, server: &Server) -> Result<()> {
         let paced = Pressure {
             rate: Some(self.saturation / 2.0),
             ..PRESSURE
@@ -120,22 +122,21 @@ impl Rounds {
         Ok(())
     }
 
-    fn print(mut self, runs: Runs, verdict: &mut Verdict) {
-        let mut ratios: Vec<_> = self
+    fn print(self, runs: Runs, verdict: &mut Verdict) {
+        let ratios = self
             .bad
             .iter()
             .zip(&self.harmless)
-            .map(|(bad, harmless)| bad / harmless)
-            .collect();
+            .map(|(bad, harmless)| bad / harmless);
         println!(
             "{runs:<14} {:<8} {:>10.0} {:>8.0} {:>7} {:>12.2} {:>18.2} {:>12.2} {GOAL:>6}",
             self.fifth,
             self.saturation,
             self.saturation / 2.0,
             self.errors,
-            median(&mut self.bad),
-            median(&mut self.harmless),
-            median(&mut ratios)
+            median(self.bad.iter().copied()),
+            median(self.harmless.iter().copied()),
+            median(ratios)
         );
         if let Some(first) = self.first {
             println!("{:<14} {first}", "");
@@ -172,7 +173,7 @@ fn growth(verdict: &mut Verdict) -> Result<()> {
         "growth"
     );
     for (at, runs) in Runs::ALL.into_iter().enumerate() {
-        let server = Child::start("sandbox", &[])?;
+        let server = child::start("sandbox", &[])?;
         let crashes = Arc::<Crashes>::default();
         let load = PRESSURE.begin(
             server.address,
@@ -183,7 +184,7 @@ fn growth(verdict: &mut Verdict) -> Result<()> {
             while crashes.0.load(Ordering::Relaxed) < goal {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            server.resident()
+            server.memory("VmRSS")
         };
         let early = reached(count / 5)?;
         let late = reached(count)?;

@@ -1,5 +1,5 @@
 //! Shared by the benchmarks of the bindings: the same requests from Rust, programs that measure in turn with it, servers of
-//! other processes, and their load.
+//! other processes with their load.
 
 #![allow(clippy::print_stdout, reason = "they print their figures")]
 #![allow(dead_code, reason = "each benchmark uses its part")]
@@ -8,14 +8,14 @@
     reason = "durations of minutes, and thousands of requests"
 )]
 
-pub(crate) mod load;
 pub(crate) mod rust;
 
-use std::env;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
+use pointwork_load::{Burst, Request, SERVER_CORE, Server, median, on_core, pointwork, turns};
 use pointwork_suite::guest::{Controller, Guest, Program as Handler};
 
 /// The rounds of a benchmark: in each, all subjects take their turn.
@@ -43,28 +43,9 @@ pub(crate) fn component() -> Vec<u8> {
     Guest::with(controller).build()
 }
 
-pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
-    let mut figures: Vec<_> = figures.into_iter().collect();
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
-}
-
 /// `pointwork serve` with a component, built in release, with the log as quiet as that of a program that takes no lines.
 pub(crate) fn command(folder: &Path, component: &Path) -> Command {
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--release", "--package", "pointwork-cli", "--quiet"]);
-    build.current_dir(env!("CARGO_MANIFEST_DIR"));
-    // With those of this package build scripts would run again, here and in the next build.
-    for (name, _) in
-        env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
-    {
-        build.env_remove(name);
-    }
-    assert!(build.status().expect("cargo starts").success());
-    // Beside the folder of this program, `release/deps`.
-    let program = env::current_exe().expect("a path");
-    let profile = program.ancestors().nth(2).expect("a folder");
-    let mut serve = Command::new(profile.join("pointwork"));
+    let mut serve = Command::new(pointwork().expect("it builds"));
     serve
         .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "warn"])
         .arg(component);
@@ -126,7 +107,10 @@ fn medians(rounds: &[Vec<f64>]) -> Vec<f64> {
 /// of the processor, in µs, and in switches of threads.
 pub(crate) fn in_process(language: &str, program: &mut Command, names: &[&str]) {
     // On one processor: what a wake-up on another one costs depends on the machine, and on chance.
-    load::pin(load::CORES[0]);
+    on_core(SERVER_CORE, || both_in_process(language, program, names)).expect("it is pinned");
+}
+
+fn both_in_process(language: &str, program: &mut Command, names: &[&str]) {
     let mut program = Program::start(program);
     let rust = rust::Host::start();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
@@ -159,4 +143,44 @@ pub(crate) fn in_process(language: &str, program: &mut Command, names: &[&str]) 
         "| memory of each of {IN_FLIGHT} requests in flight, KiB | {ours:.1} | {theirs:.1} | {:.1} |",
         theirs - ours
     );
+}
+
+/// Has all servers answer in turn, and prints a table: each with its ratio to the one at the given place.
+pub(crate) fn in_turn(servers: Vec<(&str, Command, usize)>) {
+    let servers: Vec<_> = servers
+        .into_iter()
+        .map(|(name, mut command, reference)| {
+            (
+                name,
+                Server::start_on(SERVER_CORE, &mut command).expect("it listens"),
+                reference,
+            )
+        })
+        .collect();
+    let request = Request::get("/plain", "plain");
+    let bursts = turns(9, servers.len(), |server| {
+        servers[server].1.burst(&request, Duration::from_secs(1))
+    });
+    let bursts = bursts.expect("every server answers");
+    println!(
+        "\n| server | requests/s | µs of the processor | compared with | requests/s | processor |\n|---|---|---|---|---|---|"
+    );
+    for ((name, _, reference), own) in servers.iter().zip(&bursts) {
+        let ratio = |figure: fn(&Burst) -> f64| {
+            median(
+                own.iter()
+                    .zip(&bursts[*reference])
+                    .map(|(own, other)| figure(own) / figure(other)),
+            )
+        };
+        let of = |figure: fn(&Burst) -> f64| median(own.iter().map(figure));
+        println!(
+            "| {name} | {:.0} | {:.2} | {} | {:.2} | {:.2} |",
+            of(Burst::rate),
+            of(Burst::micros),
+            servers[*reference].0,
+            ratio(Burst::rate),
+            ratio(Burst::micros)
+        );
+    }
 }

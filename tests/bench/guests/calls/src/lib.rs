@@ -1,6 +1,6 @@
 //! A synchronous module: a handler that only reads the request, and handlers that call and emit events.
 
-use pointwork_guest::{Context, Failure, HttpStatus, Path, controller, events, module};
+use pointwork_guest::{Context, Failure, Path, controller, events, module};
 
 events! {
     /// Returns its argument.
@@ -31,11 +31,6 @@ impl Calls {
     #[get(":id/call")]
     fn call(ctx: &Context) -> Result<String, Failure> {
         ctx.call::<Echo>(ctx.param("id").unwrap_or_default())
-    }
-
-    #[get("empty")]
-    fn empty() -> HttpStatus {
-        HttpStatus::NO_CONTENT
     }
 
     #[get("wait")]

@@ -1,6 +1,5 @@
 //! The same handlers in the asynchronous form.
 
-use futures_util::future::join;
 use pointwork_guest::{AsyncContext, Failure, HttpStatus, Path, Reply, controller, events, module};
 
 events! {
@@ -23,14 +22,6 @@ impl Waits {
     #[get("wait")]
     async fn wait(ctx: &AsyncContext) -> Result<&'static str, Failure> {
         ctx.call::<Wait>(()).await?;
-        Ok("waited")
-    }
-
-    #[get("wait-twice")]
-    async fn wait_twice(ctx: &AsyncContext) -> Result<&'static str, Failure> {
-        let (one, other) = join(ctx.call::<Wait>(()), ctx.call::<Wait>(())).await;
-        one?;
-        other?;
         Ok("waited")
     }
 

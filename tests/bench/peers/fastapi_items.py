@@ -1,0 +1,26 @@
+"""The request of the comparison in FastAPI on uvicorn, with uvloop and httptools."""
+
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+
+class Item(BaseModel):
+    id: int
+    name: str
+
+
+app = FastAPI()
+
+
+@app.get("/items/{id}")
+async def show(id: int) -> Item:
+    return Item(id=id, name="Assam")
+
+
+listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+options = uvicorn.Config(app, lifespan="off", access_log=False, log_level="warning", loop="uvloop", http="httptools")
+uvicorn.Server(options).run([listener])
