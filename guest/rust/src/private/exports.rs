@@ -223,7 +223,7 @@ fn controllers<M: Module>() -> Vec<types::Controller> {
 /// The guards and hooks of the module are those of each route.
 fn route_metadata<M: Module>(declared: Metadata) -> Vec<Property> {
     let mut all = Vec::new();
-    let mut add_own = |all: &mut Vec<_>, key| {
+    let add_own = |all: &mut Vec<_>, key| {
         for declared in M::GUARDS.iter().filter(|declared| declared.key == key) {
             all.push(property(declared.key, declared.name));
         }

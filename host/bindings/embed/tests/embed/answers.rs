@@ -5,7 +5,8 @@ use std::thread;
 
 use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{
-    AnswerCell, AnswerError, Body, ErrorKind, Failure, Fault, Payload, Place, Progress, RouteOptions, Runs, Waiting,
+    AnswerCell, AnswerError, Body, Component, ErrorKind, Failure, Fault, ModuleLimits, ModuleOptions, Payload, Place,
+    Progress, RouteOptions, Runs, Waiting,
 };
 use pointwork_suite::guest::{Controller, Guest, Program, Step};
 
@@ -37,6 +38,24 @@ fn an_answer_at_once_is_given_on_the_callers_thread_and_the_request_never_leaves
     }
     // One that a busy machine interrupted goes on elsewhere.
     assert!(here > 0, "none was answered at once");
+}
+
+#[test]
+fn a_function_that_asks_the_instance_that_called_it_does_not_wait_for_itself() {
+    let host = Arc::new(host());
+    let again = Arc::downgrade(&host);
+    let function = listener(move |_, answer| {
+        let plain = again.upgrade().map(|host| text(get(&host, "/plain")));
+        answer.send(Ok(Payload::json(&plain).unwrap())).unwrap();
+    });
+    host.listen("db", "ask", function).unwrap();
+    let component = Component::Bytes(asking().asynchronous().build().into());
+    let options = ModuleOptions::new().limits(ModuleLimits::new().instances(1));
+    host.wait(host.load("answers", component, options), Waiting::forever())
+        .expect("it loads");
+    for _ in 0..50 {
+        assert_eq!(text(get(&host, "/ask")), "\"plain\"");
+    }
 }
 
 #[test]

@@ -89,43 +89,46 @@ fn wake_ups(name: &str) -> u64 {
 }
 
 #[test]
-fn an_asynchronous_module_costs_its_callers_thread_two_hops() {
-    if std::env::var_os("EMBED_COUNTS_HOPS").is_none() {
+fn an_asynchronous_module_runs_on_the_thread_of_its_caller() {
+    if std::env::var_os("EMBED_COUNTS_WAKE_UPS").is_none() {
         // In a process of its own: other tests have such threads too.
-        let name = "threads::an_asynchronous_module_costs_its_callers_thread_two_hops";
+        let name = "threads::an_asynchronous_module_runs_on_the_thread_of_its_caller";
         let program = std::env::current_exe().unwrap();
         let mut alone = std::process::Command::new(program);
         let status = alone
             .args(["--exact", name, "--nocapture"])
-            .env("EMBED_COUNTS_HOPS", "1")
+            .env("EMBED_COUNTS_WAKE_UPS", "1")
             .status()
             .unwrap();
         assert!(status.success());
         return;
     }
     let host = host();
+    let function = listener(|_, answer| answer.send(Ok(Payload::json("heard").unwrap())).unwrap());
+    host.listen("db", "ask", function).unwrap();
     load(&host, "threads", &asking().asynchronous());
-    // Whether it was not answered before this thread looked a second time.
-    let waits = |_| match send(&host, request("GET", "/plain", Body::empty())) {
-        (Progress::Ready(reply), _) => {
-            assert_eq!(text(reply), "plain");
-            0
-        }
-        (_, ending) => {
-            assert_eq!(text(ending.reply()), "plain");
-            1
-        }
-    };
-    let _first: u64 = (0..10).map(|_| waits(())).sum();
-    let before = (wake_ups("pointwork-guest"), wake_ups("pointwork-host"));
-    let finished: u64 = (0..100).map(|_| waits(())).sum();
-    let guest = wake_ups("pointwork-guest") - before.0;
-    let finish = wake_ups("pointwork-host") - before.1;
-    // One to the instance, one to the thread that finishes the request; a worker that looks for work may be woken with it.
-    let counted = format!(
-        "100 requests: the guest's threads woke up {guest} times, those that finished {finished} of them {finish} times"
-    );
-    assert!((50..=420).contains(&guest) && finish <= 4 * finished + 20, "{counted}");
+    for (path, expected) in [("/plain", "plain"), ("/ask", "\"heard\"")] {
+        let is_at_once = |_: &u32| match send(&host, request("GET", path, Body::empty())) {
+            (Progress::Ready(reply), _) => {
+                assert_eq!(text(reply), expected);
+                true
+            }
+            (_, ending) => {
+                assert_eq!(text(ending.reply()), expected);
+                false
+            }
+        };
+        let _first = (0..10).filter(is_at_once).count();
+        let before = (wake_ups("pointwork-guest"), wake_ups("pointwork-host"));
+        let at_once = (0..100).filter(is_at_once).count();
+        let guest = wake_ups("pointwork-guest") - before.0;
+        let host = wake_ups("pointwork-host") - before.1;
+        let counted =
+            format!("{path}: {at_once} of 100 at once, wake-ups of guests' threads {guest}, of the host's {host}");
+        println!("{counted}");
+        // A tick of the clock that ends time slices may fall into a request, which goes on elsewhere then.
+        assert!(at_once >= 80 && guest <= 80 && host <= 80, "{counted}");
+    }
 }
 
 #[test]
