@@ -15,10 +15,11 @@ use crate::Table;
 
 const SECTION: &str = "in process";
 
-const SUBJECTS: [(&str, &str); 7] = [
+const SUBJECTS: [(&str, &str); 8] = [
     ("native", "/native/42"),
     ("native with a call", "/native/42/call"),
     ("synchronous", "/calls/42"),
+    ("synchronous with a guard", "/calls/42/guarded"),
     ("synchronous with a call", "/calls/42/call"),
     ("synchronous with an emit", "/calls/42/emit"),
     ("asynchronous", "/waits/42"),

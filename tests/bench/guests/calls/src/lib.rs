@@ -1,6 +1,6 @@
 //! A synchronous module: a handler that only reads the request, and handlers that call and emit events.
 
-use pointwork_guest::{Context, Failure, Path, controller, events, module};
+use pointwork_guest::{Context, Failure, Path, controller, events, guard, module};
 
 events! {
     /// Returns its argument.
@@ -18,6 +18,16 @@ events! {
 /// The number of events in one request, so that the request itself counts for little.
 const TIMES: u32 = 100;
 
+/// A guard that lets every request pass.
+struct Everyone;
+
+#[guard]
+impl Everyone {
+    fn check(ctx: &Context) -> Result<usize, Failure> {
+        Ok(ctx.path().len())
+    }
+}
+
 /// The controller.
 pub struct Calls;
 
@@ -25,6 +35,12 @@ pub struct Calls;
 impl Calls {
     #[get(":id")]
     fn show(ctx: &Context) -> Option<String> {
+        ctx.param("id")
+    }
+
+    #[get(":id/guarded")]
+    #[guard(Everyone)]
+    fn guarded(ctx: &Context) -> Option<String> {
         ctx.param("id")
     }
 
