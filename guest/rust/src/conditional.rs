@@ -45,25 +45,30 @@ impl ETag {
     fn text(&self) -> String {
         let weak = if self.is_weak { "W/" } else { "" };
         // A quotation mark would end the tag. The newline is no value of a header.
-        format!("{weak}\"{}\"", self.tag.replace(['"', ' '], "\n"))
+        let is_wrong = |c: char| c == '"' || c <= ' ' || c == '\x7f';
+        format!("{weak}\"{}\"", self.tag.replace(is_wrong, "\n"))
     }
 
-    /// Whether a list of tags has this one, by weak or strong comparison.
+    /// Whether a list of tags has this one, by weak or strong comparison. What follows a mistake in the list does not count.
     fn is_in(&self, list: &str, is_strong: bool) -> bool {
         if list.trim() == "*" {
             return true;
         }
-        let mut rest = list;
+        let between = |c: char| matches!(c, ' ' | '\t' | ',');
+        let mut rest = list.trim_start_matches(between);
         // A tag may have a comma, so the list is not split at commas.
-        while let Some((before, after)) = rest.split_once('"') {
-            let Some((tag, after)) = after.split_once('"') else {
-                break;
+        while !rest.is_empty() {
+            let (is_weak, quoted) = rest.strip_prefix("W/").map_or((false, rest), |rest| (true, rest));
+            let Some((tag, after)) = quoted.strip_prefix('"').and_then(|tag| tag.split_once('"')) else {
+                return false;
             };
-            let is_weak = before.ends_with("W/");
+            if !after.is_empty() && !after.starts_with(between) {
+                return false;
+            }
             if tag == self.tag && !(is_strong && (is_weak || self.is_weak)) {
                 return true;
             }
-            rest = after;
+            rest = after.trim_start_matches(between);
         }
         false
     }
@@ -76,13 +81,24 @@ impl ReplyParts for ETag {
 }
 
 /// When what a path shows changed last: the header `last-modified` as a part of a reply, and what [`Conditions`] compares.
-/// HTTP has whole seconds.
+/// HTTP has whole seconds, of the years 1970 to 9998: another time makes the reply 500 with the code `invalid-reply`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastModified(pub SystemTime);
 
+/// The beginning of that year, in seconds since 1970.
+const YEAR_9999: u64 = 253_370_764_800;
+
 impl ReplyParts for LastModified {
     fn add_to(self, reply: Reply) -> Reply {
-        reply.header("last-modified", httpdate::fmt_http_date(self.0))
+        let since = self.0.duration_since(SystemTime::UNIX_EPOCH);
+        let is_writable = since.is_ok_and(|since| since.as_secs() < YEAR_9999);
+        // The newline is no value of a header.
+        let value = if is_writable {
+            httpdate::fmt_http_date(self.0)
+        } else {
+            "\n".to_owned()
+        };
+        reply.header("last-modified", value)
     }
 }
 

@@ -13,8 +13,8 @@ use crate::variables::GivenVariables;
 /// The cookies of the request, and those that the reply sets: an argument of a handler, which returns it as a part of
 /// its reply. Needs the feature `cookies`.
 ///
-/// Names and values are percent-encoded in the headers. A cookie that is malformed is left out, since any page of the
-/// domain can set one. `Option<Cookies>` is `None` if the request has no header `cookie`.
+/// Values are percent-encoded in the headers. A cookie that is malformed is left out, since any page of the domain can set
+/// one, and so is one whose name has a `%`. `Option<Cookies>` is `None` if the request has no header `cookie`.
 ///
 /// ```
 /// use pointwork_guest::cookie::{Cookie, SameSite};
@@ -117,9 +117,16 @@ impl OptionalFromRequest for Cookies {
         }
         let mut jar = CookieJar::new();
         for (_, value) in headers {
-            let Ok(text) = String::from_utf8(value) else { continue };
-            for cookie in Cookie::split_parse_encoded(text).flatten() {
-                jar.add_original(cookie);
+            for pair in value.split(|byte| *byte == b';') {
+                // A name that is encoded could pass for one with the prefix `__Host-`, which browsers guard only as it is written.
+                let is_name_encoded = pair
+                    .split(|byte| *byte == b'=')
+                    .next()
+                    .is_some_and(|name| name.contains(&b'%'));
+                let text = str::from_utf8(pair).ok().filter(|_| !is_name_encoded);
+                if let Some(Ok(cookie)) = text.map(|text| Cookie::parse_encoded(text.to_owned())) {
+                    jar.add_original(cookie);
+                }
             }
         }
         Ok(Some(Self(jar)))

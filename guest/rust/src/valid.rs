@@ -11,7 +11,7 @@ use crate::request::Request;
 /// Another argument whose value is validated by the crate `garde`: `Valid<Json<T>>`, `Valid<Form<T>>`, `Valid<Query<T>>`,
 /// `Valid<Params<T>>`. Needs the feature `garde`.
 ///
-/// A value that is not valid is refused with 422, and the detail `fields` lists every field with what is wrong. The module
+/// A value that is not valid is refused with 422, and the detail `fields` lists the fields, up to 50, with what is wrong. The module
 /// depends on `garde` itself, since its derive macro names the crate. Its features `email` and `pattern` link a crate for
 /// regular expressions, which makes a component several times as large.
 ///
@@ -99,18 +99,23 @@ where
 }
 
 #[derive(Serialize)]
-struct InvalidField<'a> {
+struct InvalidField {
     field: String,
-    message: &'a str,
+    message: String,
 }
 
+/// The most fields of a reply, and the longest text of one in bytes: the details of a failure are bounded.
+const MOST_FIELDS: usize = 50;
+const LONGEST_TEXT: usize = 200;
+
 fn refused(report: &Report) -> Failure {
+    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST_TEXT)].to_owned();
     let fields = report.iter().map(|(path, error)| InvalidField {
-        field: path.to_string(),
-        message: error.message(),
+        field: cut(&path.to_string()),
+        message: cut(error.message()),
     });
-    let fields: Vec<_> = fields.collect();
-    let message = match fields.len() {
+    let fields: Vec<_> = fields.take(MOST_FIELDS).collect();
+    let message = match report.iter().count() {
         1 => "1 field is not valid".to_owned(),
         count => format!("{count} fields are not valid"),
     };

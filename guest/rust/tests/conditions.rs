@@ -120,12 +120,52 @@ fn dates_are_compared_in_whole_seconds() {
 }
 
 #[test]
+fn a_time_or_tag_that_http_cannot_hold_is_an_invalid_reply() {
+    let epoch = SystemTime::UNIX_EPOCH;
+    let last = epoch + Duration::from_secs(253_370_764_799);
+    for (time, status) in [
+        (epoch, 200),
+        (last, 200),
+        (last + Duration::from_secs(1), 500),
+        (epoch - Duration::from_secs(1), 500),
+    ] {
+        let answer = TestRequest::get("/").run_with(move |_| (LastModified(time), "text"));
+        assert_eq!(answer.status(), status, "{time:?}");
+    }
+    let answer = TestRequest::get("/").run_with(|_| (ETag::strong("a\tb"), "text"));
+    assert_eq!(answer.status(), 500);
+}
+
+#[test]
+fn cookies_that_a_neighbour_wrote_hide_no_other() {
+    let names = |header: &[u8]| {
+        let request = TestRequest::get("/").header("cookie", header);
+        let read = |ctx: &pointwork_guest::Context| {
+            let cookies = <Cookies as pointwork_guest::FromRequest>::from_request(ctx, "")?;
+            Ok::<_, Failure>(cookies.get("__Host-id").unwrap_or("none").to_owned())
+        };
+        request.run_with(move |ctx| read(&ctx)).text()
+    };
+    assert_eq!(names(b"__Host-id=good; __%48ost-id=evil"), "good");
+    assert_eq!(names(b"__%48ost-id=evil"), "none");
+    assert_eq!(names(b"__Host-id=good; junk=\xe4"), "good");
+}
+
+#[test]
 fn a_condition_that_fails_is_412() {
     for list in ["\"v,7\"", "*"] {
         assert_eq!(of("PUT", "/page", &[("if-match", list)]).status(), 204, "{list}");
         assert_eq!(of("PUT", "/page", &[("if-none-match", list)]).status(), 412, "{list}");
     }
-    for list in ["W/\"v,7\"", "\"v\"", ""] {
+    for list in [
+        "W/\"v,7\"",
+        "\"v\"",
+        "",
+        "w/\"v,7\"",
+        "W/ \"v,7\"",
+        "a\"v,7\"",
+        "\"v,7\"a",
+    ] {
         assert_eq!(of("PUT", "/page", &[("if-match", list)]).status(), 412, "{list}");
     }
     assert_eq!(get("/page", &[("if-match", "\"v\"")]).status(), 412);

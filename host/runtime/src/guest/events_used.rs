@@ -6,6 +6,9 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use pointwork_core::one_line;
 
+/// The longest name of an event, in bytes.
+const LONGEST: usize = 511;
+
 /// The most events that one version is warned of: a guest may make names up.
 const MOST_WARNED: usize = 64;
 
@@ -44,7 +47,7 @@ impl EventsUsed {
 
     /// Whether it is an event that is not listed, and was not used before.
     fn is_new(&self, event: &str) -> bool {
-        let Some(listed) = self.0.listed.get() else {
+        let Some(listed) = self.0.listed.get().filter(|_| event.len() <= LONGEST) else {
             return false;
         };
         if listed.binary_search_by(|name| name.as_str().cmp(event)).is_ok() {

@@ -113,9 +113,9 @@ impl InstanceState {
         }
     }
 
-    /// Whether somebody polls it at this moment.
-    pub(super) fn is_polled(&self) -> bool {
-        self.driver.get().is_some_and(|driver| driver.is_polled())
+    /// Whether another thread runs calls in it at this moment.
+    pub(super) fn is_run(&self) -> bool {
+        self.in_flight() > 0 && self.driver.get().is_some_and(|driver| driver.is_polled())
     }
 
     /// Has it take calls, and runs them on this thread as far as they go without waiting.

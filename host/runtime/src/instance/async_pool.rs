@@ -278,11 +278,11 @@ impl AsyncPool {
             return None;
         }
         let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
-        let chosen = with_room.map(|instance| ((instance.is_polled(), instance.in_flight()), instance));
-        let ((is_polled, _), chosen) = chosen.min_by_key(|(order, _)| *order)?;
+        let chosen = with_room.map(|instance| ((instance.is_run(), instance.in_flight()), instance));
+        let ((is_run, _), chosen) = chosen.min_by_key(|(order, _)| *order)?;
         let chosen = chosen.clone();
         // One instance for each processor, so that calls need not wait for each other.
-        if is_polled && state.count() < self.threads.processors() {
+        if is_run && state.count() < self.threads.processors() {
             let lacks_room = state.lacks_room;
             let is_started = self.start_from(state, false);
             state.lacks_room = lacks_room;

@@ -99,6 +99,9 @@ impl<T: Send + 'static> Drop for Keeper<T> {
     }
 }
 
+/// A driver that has more to do after so many polls in a row is left to its keeper: its guest yields in a loop.
+const MOST_POLLS: u32 = 8;
+
 /// See [`DriverSlot::poll_here`]. `poll` returns what the driver ended with, and the function that runs the works of the host
 /// that wait for the end of the poll.
 fn poll_in_place<D, T, I: Copy + Eq, G: DerefMut<Target = Slot<D, T, I>>, W: FnOnce() -> bool>(
@@ -107,7 +110,7 @@ fn poll_in_place<D, T, I: Copy + Eq, G: DerefMut<Target = Slot<D, T, I>>, W: FnO
     mut poll: impl FnMut(&mut D) -> (Option<T>, W),
     is_slice_used: impl Fn() -> bool,
 ) {
-    loop {
+    for _ in 0..MOST_POLLS {
         let taken = lock().take();
         let Some(mut driver) = taken else { return };
         let (ended, works) = poll(&mut driver);
@@ -119,12 +122,13 @@ fn poll_in_place<D, T, I: Copy + Eq, G: DerefMut<Target = Slot<D, T, I>>, W: FnO
         let ran = works();
         let again = lock().leave() || ran;
         if is_ended || is_slice_used() {
-            return notify(lock, thread);
+            break;
         }
         if !again {
             return;
         }
     }
+    notify(lock, thread);
 }
 
 /// See [`DriverSlot::notify`].
