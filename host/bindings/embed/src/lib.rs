@@ -63,8 +63,8 @@ pub use log::{LogLine, write_log};
 pub use mount::{Accepted, Mount};
 pub use nesting::{at_depth, call, depth};
 pub use pointwork::{
-    App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleOptions, Payload,
-    Peer, bytes, http, off_fiber, on_fiber,
+    App, AppOptions, Body, BodyMode, Caller, Change, Context, Failure, FailureCode, ModuleInfo, ModuleLimits,
+    ModuleOptions, Payload, Peer, bytes, http, off_fiber, on_fiber,
 };
 pub use pointwork_core::adapter::Place;
 pub use request::{Ended, InFlight, Progress};
