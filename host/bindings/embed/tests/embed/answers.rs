@@ -5,8 +5,7 @@ use std::thread;
 
 use pointwork_embed::http::{Response, StatusCode};
 use pointwork_embed::{
-    AnswerCell, AnswerError, Body, Component, ErrorKind, Failure, Fault, ModuleLimits, ModuleOptions, Payload, Place,
-    Progress, RouteOptions, Runs, Waiting,
+    AnswerCell, AnswerError, Body, ErrorKind, Failure, Fault, Payload, Place, Progress, RouteOptions, Runs, Waiting,
 };
 use pointwork_suite::guest::{Controller, Guest, Program, Step};
 
@@ -41,7 +40,7 @@ fn an_answer_at_once_is_given_on_the_callers_thread_and_the_request_never_leaves
 }
 
 #[test]
-fn a_function_that_asks_the_instance_that_called_it_does_not_wait_for_itself() {
+fn a_function_that_asks_the_module_that_called_it_does_not_wait_for_itself() {
     let host = Arc::new(host());
     let again = Arc::downgrade(&host);
     let function = listener(move |_, answer| {
@@ -49,10 +48,7 @@ fn a_function_that_asks_the_instance_that_called_it_does_not_wait_for_itself() {
         answer.send(Ok(Payload::json(&plain).unwrap())).unwrap();
     });
     host.listen("db", "ask", function).unwrap();
-    let component = Component::Bytes(asking().asynchronous().build().into());
-    let options = ModuleOptions::new().limits(ModuleLimits::new().instances(1));
-    host.wait(host.load("answers", component, options), Waiting::forever())
-        .expect("it loads");
+    load(&host, "answers", &asking().asynchronous());
     for _ in 0..50 {
         assert_eq!(text(get(&host, "/ask")), "\"plain\"");
     }
