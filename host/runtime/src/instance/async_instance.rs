@@ -24,7 +24,6 @@ use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
 use crate::guest::spans::goes_on_after_its_call;
 use crate::scheduling::driver_slot::DriverSlot;
-use crate::scheduling::fibers::in_work;
 use crate::scheduling::meter::{SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
 
@@ -121,9 +120,7 @@ impl InstanceState {
 
     /// Has it take calls, and runs them on this thread as far as they go without waiting.
     pub(super) fn run_here(&self, threads: &Threads) {
-        // A work of the host that waits for this call keeps the scheduler's thread from it.
-        let is_left = self.is_left_to_scheduler.load(Ordering::Relaxed) && !in_work();
-        if is_left || !self.is_started.load(Ordering::Acquire) {
+        if !self.is_started.load(Ordering::Acquire) || self.is_left_to_scheduler.load(Ordering::Relaxed) {
             return self.wake();
         }
         let Some(driver) = self.driver.get() else { return };

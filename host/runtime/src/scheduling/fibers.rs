@@ -28,7 +28,6 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// The waker of the outermost poll; `None` outside a poll.
     static WAKER: Cell<Option<WakerIdentity>> = const { Cell::new(None) };
-    static IN_WORK: Cell<bool> = const { Cell::new(false) };
     /// Waits for the end of the outermost of them.
     static WAITING: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
 }
@@ -69,11 +68,6 @@ pub fn is_polled_again(waker: &Waker) -> bool {
     WAKER.get() == Some(identity(waker))
 }
 
-/// Whether this thread runs a work of [`off_fiber`] that waited for the end of a poll or drop of guest code.
-pub(crate) fn in_work() -> bool {
-    IN_WORK.get()
-}
-
 /// A poll or a drop of guest code on this thread.
 pub(super) struct Entered(());
 
@@ -103,12 +97,10 @@ impl Entered {
             }
             any = true;
             for work in waiting {
-                let within = IN_WORK.replace(true);
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
                     let panic = pointwork_core::panic_message(&*panic);
                     tracing::error!("work of the host beside a guest panicked: {panic}");
                 }
-                IN_WORK.set(within);
             }
         }
     }

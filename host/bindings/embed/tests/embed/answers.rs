@@ -40,21 +40,6 @@ fn an_answer_at_once_is_given_on_the_callers_thread_and_the_request_never_leaves
 }
 
 #[test]
-fn a_function_that_asks_the_module_that_called_it_does_not_wait_for_itself() {
-    let host = Arc::new(host());
-    let again = Arc::downgrade(&host);
-    let function = listener(move |_, answer| {
-        let plain = again.upgrade().map(|host| text(get(&host, "/plain")));
-        answer.send(Ok(Payload::json(&plain).unwrap())).unwrap();
-    });
-    host.listen("db", "ask", function).unwrap();
-    load(&host, "answers", &asking().asynchronous());
-    for _ in 0..50 {
-        assert_eq!(text(get(&host, "/ask")), "\"plain\"");
-    }
-}
-
-#[test]
 fn an_answer_later_from_another_thread_ends_the_request_once() {
     let host = host();
     let function = listener(|_, answer| later(|| answer.send(Ok(Payload::json("late").unwrap())).unwrap()));
