@@ -125,7 +125,6 @@ fn an_asynchronous_module_runs_on_the_thread_of_its_caller() {
         let host = wake_ups("pointwork-host") - before.1;
         let counted =
             format!("{path}: {at_once} of 100 at once, wake-ups of guests' threads {guest}, of the host's {host}");
-        println!("{counted}");
         // A tick of the clock that ends time slices may fall into a request, which goes on elsewhere then.
         assert!(at_once >= 80 && guest <= 80 && host <= 80, "{counted}");
     }
