@@ -44,7 +44,7 @@ impl ETag {
 
     fn text(&self) -> String {
         let weak = if self.is_weak { "W/" } else { "" };
-        // A quotation mark would end the tag. The newline is no value of a header.
+        // A quotation mark would end the tag. A newline makes the header invalid, and the reply `invalid-reply`.
         let is_wrong = |c: char| c == '"' || c <= ' ' || c == '\x7f';
         format!("{weak}\"{}\"", self.tag.replace(is_wrong, "\n"))
     }
@@ -92,7 +92,7 @@ impl ReplyParts for LastModified {
     fn add_to(self, reply: Reply) -> Reply {
         let since = self.0.duration_since(SystemTime::UNIX_EPOCH);
         let is_writable = since.is_ok_and(|since| since.as_secs() < YEAR_9999);
-        // The newline is no value of a header.
+        // A newline makes the header invalid, and the reply `invalid-reply`.
         let value = if is_writable {
             httpdate::fmt_http_date(self.0)
         } else {

@@ -28,8 +28,8 @@ pub trait Guard: 'static {
     #[doc(hidden)]
     fn run_async(context: &AsyncContext) -> impl Future<Output = Result<Self::Value, Failure>>;
 
-    /// Runs it, unless it ran before for the request. The functions are part of the trait so that the compiler has one error
-    /// for a type that is no guard.
+    /// Runs the guard, unless the guard ran before for the request. The function is part of the trait so that the compiler
+    /// reports a type without `#[guard]` once.
     #[doc(hidden)]
     fn pass(context: &Context) -> Result<(), Failure>;
 

@@ -323,7 +323,7 @@ impl GuardFunction {
         }
     }
 
-    /// What each guard has in both forms.
+    /// The items of the impl that both forms have.
     fn common(&self, blocking: &TokenStream) -> TokenStream {
         let output = self.of_form(self.output.clone(), blocking);
         let (value, passes) = (

@@ -21,6 +21,9 @@ use crate::waiting::now;
 /// The SDK writes the pieces after the handler returned, as fast as the client reads them. The handler takes the context by
 /// reference or not at all. A piece that is an error breaks the reply off, so that the client detects that the body is
 /// incomplete; the error is logged.
+///
+/// The SDK notices at the next piece that the client has left. A stream whose next piece does not come holds its call: write a
+/// piece now and then, or end the stream.
 #[derive(Debug)]
 #[must_use = "a reply does nothing until the handler returns it"]
 pub struct Streamed<P> {

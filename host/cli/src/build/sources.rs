@@ -10,8 +10,8 @@ pub(super) fn list(built: &Path) -> Vec<PathBuf> {
     list.lines().flat_map(parse).collect()
 }
 
-/// A source of the package that changed after that time: its manifest, its build script or a file below `src`. Only cargo
-/// knows the others.
+/// A source of the package that changed after that time: its manifest, its build script or a file below `src`. Other
+/// sources, such as those of path dependencies, are known to cargo alone.
 pub(crate) fn newer(package: &Path, built: SystemTime) -> Option<PathBuf> {
     let is_manifest = package.file_name().is_some_and(|name| name == "Cargo.toml");
     let directory = if is_manifest { package.parent()? } else { package };

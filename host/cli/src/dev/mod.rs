@@ -366,7 +366,7 @@ impl SourceModules {
 /// The most files that a line names.
 const MOST_NAMED: usize = 3;
 
-/// The files that changed: all of them, since any one may be what breaks a build.
+/// The names of the files that changed. Any of the files may break the build.
 fn named(files: &[PathBuf]) -> String {
     let names = files
         .iter()

@@ -35,8 +35,9 @@ limits! {
         /// [`Peer`](crate::Peer). Default: none.
         trusted_proxies: Vec<IpNet> = Vec::new();
         /// Whether a reply of 500 or more has the crashes of its request in its body, and the errors that its modules logged:
-        /// module, handler or event, message and backtrace. It is for development only: a crash tells a client about code and data. The runtime then keeps
-        /// the lines of source files for backtraces, and compiles modules sooner, to slower code. Default: `false`.
+        /// module, handler or event, message and backtrace. It is for development only: a crash tells a client about code and
+        /// data. The runtime then keeps the lines of source files for backtraces, and compiles modules sooner, to slower
+        /// code. Default: `false`.
         show_crashes: bool = false;
         /// Whether each request is logged: a line of the level `info` at its end, within a span around its handler, both with
         /// the target `pointwork::access`. Such a line takes longer than the routing of a request. Default: `false`.

@@ -44,7 +44,7 @@ impl CurrentCall {
     }
 }
 
-/// The calls that share an instance, by the tasks that run them: the thread that polls the instance is in any span. It is
+/// The calls that share an instance, by the tasks that run them: the thread that polls the instance may be in the span of any call. It is
 /// empty in an instance of the synchronous form.
 #[derive(Default)]
 pub(super) struct Tasks {

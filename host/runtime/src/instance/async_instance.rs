@@ -1,4 +1,4 @@
-//! One instance of an asynchronous module: it serves several calls at a time, in a task of its own.
+//! One instance of an asynchronous module: it serves several calls at a time.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! The place of an instance's driver, the future that runs the calls of the instance.
 //!
-//! A request that has a call for an instance polls the driver itself, so that no other thread takes part. What happens later
-//! (a timer, an answer from another thread) wakes the keeper, a task of the instance. One of them has the driver at a time; who
-//! comes in the meantime leaves a note, and the driver is polled again when it is put back.
+//! A request that has a call for an instance polls the driver itself, so that no other thread takes part. A later event (a timer,
+//! an answer from another thread) wakes the keeper, a task of the instance. One thread polls the driver at a time. A thread that
+//! finds the slot empty sets the flag `again`, and the thread that has the driver polls the driver once more.
 
 use std::future::Future;
 use std::ops::DerefMut;
@@ -17,7 +17,7 @@ use pointwork_core::BoxFuture;
 use crate::scheduling::fibers::Entered;
 use crate::scheduling::meter::{is_slice_used, take_slice_used};
 
-/// What a driver ended with, or its panic.
+/// The output of a driver, or the panic of the driver.
 type Ended<T> = thread::Result<T>;
 
 /// See the [module](self).
@@ -28,17 +28,18 @@ impl<T: Send + 'static> DriverSlot<T> {
         Arc::new(Self(Mutex::new(Slot::new(Box::pin(driver)))))
     }
 
-    /// Whether somebody polls the driver at this moment.
+    /// Whether a thread polls the driver at this moment.
     pub(crate) fn is_polled(&self) -> bool {
         self.0.lock().is_polled
     }
 
-    /// Has the driver polled by its keeper, or again by whoever polls it.
+    /// Wakes the keeper, or tells the thread that polls the driver to poll the driver once more.
     pub(crate) fn notify(&self) {
         notify(|| self.0.lock(), thread::current().id());
     }
 
-    /// Polls the driver on this thread until it waits or has used up its time slice, unless somebody else polls it.
+    /// Polls the driver on this thread until the driver waits or has used up its time slice, unless another
+    /// thread polls the driver.
     pub(crate) fn poll_here(self: &Arc<Self>) {
         let waker = Waker::from(self.clone());
         let mut context = TaskContext::from_waker(&waker);
@@ -199,7 +200,7 @@ impl<D, T, I: Copy + Eq> Slot<D, T, I> {
         !self.is_polled && std::mem::take(&mut self.again)
     }
 
-    /// Returns whom to wake; `None` if whoever polls the driver polls it again.
+    /// Returns the waker of the keeper; `None` if the thread that polls the driver polls the driver once more.
     fn notify(&mut self, thread: I) -> Option<Waker> {
         if self.is_polled || self.leaves == Some(thread) {
             self.again = true;
@@ -231,7 +232,7 @@ mod tests {
         keeper: Arc<Flag>,
     }
 
-    /// Whether the keeper was woken. Not an atomic: in loom the end of a thread is no barrier for those.
+    /// Whether the keeper was woken. A mutex, since in loom the end of a thread orders no atomic operations.
     struct Flag(Mutex<bool>);
 
     impl Flag {
