@@ -74,7 +74,8 @@ async fn code_after_its_call_has_the_processor_time_of_a_call(harness: Harness) 
 
 async fn code_after_calls_continues_no_line_of_another_call(harness: Harness) -> Result<()> {
     let (name, gate) = ("prints-after", Gate::new());
-    let live = start(&harness, name, &gate, ModuleLimits::new()).await?;
+    // Both in one instance, whose lines could mix.
+    let live = start(&harness, name, &gate, ModuleLimits::new().instances(1)).await?;
     for name in ["one", "two"] {
         assert_eq!(live.get(&format!("/after/prints/{name}")).await?.text(), "begun");
     }
