@@ -58,6 +58,14 @@ impl VariableTable {
         Ok(())
     }
 
+    /// The files with values.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.0.values().filter_map(|variable| match variable.get_ref() {
+            Variable::File(path) => Some(&**path.get_ref()),
+            Variable::Text(_) | Variable::Env(_) => None,
+        })
+    }
+
     /// The variables for the options of the module.
     pub(crate) fn variables(&self) -> Variables {
         self.0.iter().fold(Variables::new(), |variables, (name, variable)| {
