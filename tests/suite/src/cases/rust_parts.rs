@@ -4,7 +4,6 @@ use anyhow::Result;
 use pointwork::{Breaker, ModuleOptions};
 
 use crate::case::{Harness, Live, cases};
-use super::eventually;
 use crate::client::{Request, Response};
 use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
@@ -17,7 +16,6 @@ cases![
     the_parts_of_a_body_are_read_as_they_arrive [RustBasic, RustAsync]: H20;
     a_body_of_parts_that_is_malformed_is_refused [RustBasic, RustAsync]: H20;
     a_reply_is_written_from_an_iterator_or_a_stream [RustBasic, RustAsync]: H21;
-    a_stream_whose_next_piece_never_comes_ends_with_its_client [RustAsync]: A1, H21;
     a_version_that_the_client_has_is_not_sent_again [RustBasic]: H22;
 ];
 
@@ -135,30 +133,6 @@ async fn a_reply_is_written_from_an_iterator_or_a_stream(harness: Harness) -> Re
         live.shutdown().await;
     }
     Ok(())
-}
-
-async fn a_stream_whose_next_piece_never_comes_ends_with_its_client(harness: Harness) -> Result<()> {
-    let live = start(&harness, Fixture::RustAsync).await?;
-    let calls = || -> usize {
-        let statuses = live.control().statuses();
-        statuses.iter().map(|status| status.usage.in_flight).sum()
-    };
-    let request = Request::new("GET", "/parts/silent").to_bytes(&live.address().to_string());
-    let mut clients = Vec::new();
-    for _ in 0..20 {
-        let mut connection = live.connect().await?;
-        connection.write(&request).await?;
-        connection.read_head().await?;
-        connection.await_body(1).await?;
-        clients.push(connection);
-    }
-    assert_eq!(calls(), 20);
-    drop(clients);
-    eventually("the calls have ended", || calls() == 0).await?;
-    // A client that wants no body has it all with the head.
-    assert_eq!(live.call("HEAD", "/parts/silent").await?.status, 200);
-    eventually("the call of HEAD has ended", || calls() == 0).await?;
-    live.ends_without_a_crash().await
 }
 
 async fn a_version_that_the_client_has_is_not_sent_again(harness: Harness) -> Result<()> {
