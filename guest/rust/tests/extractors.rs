@@ -198,10 +198,33 @@ fn a_handler_that_takes_a_result_gets_the_failure() {
 fn a_form_is_read_by_its_names() {
     let request = post("/read/form").form(&[("tag", "1"), ("name", "green tea & milk"), ("tag", "2")]);
     assert_eq!(request.run::<Read>().text(), "Some(\"green tea & milk\") [1, 2]");
-    let request = post("/read/form").body("name=%ff+%");
+    let request = post("/read/form").body("name=%ef%bf%bd+%");
     assert_eq!(request.run::<Read>().text(), "Some(\"\u{fffd} %\") []");
     let request = post("/read/form").form(&[("name", "tea"), ("name", "milk")]);
     assert_eq!(request.run::<Read>().status(), 400);
+}
+
+#[test]
+fn a_field_that_is_not_utf8_is_400_and_named() {
+    for (body, name) in [
+        (&b"name=%ff"[..], "name"),
+        (b"tag=1&name=a%C3&tag=2", "name"),
+        (b"name=tea&other=%C0%AF", "other"),
+        (b"name=\xe4", "name"),
+        (b"n%ffme=tea", "n\u{fffd}me"),
+        (b"%e4", "\u{fffd}"),
+    ] {
+        let answer = post("/read/form").body(body).run::<Read>();
+        let message = format!("body: `{name}`: expected UTF-8");
+        assert_eq!((answer.status(), answer.message()), (400, Some(message.as_str())));
+    }
+    for text in ["page=1&other=%ff", "page=%ff", "page=%"] {
+        assert_eq!(get(&format!("/read/query?{text}")).status(), 400, "{text}");
+    }
+    let answer = get("/read/query?page=%fc");
+    assert_eq!(answer.message(), Some("query: `page`: expected UTF-8"));
+    let answer = TestRequest::get("/?page=%fc").run_with(|ctx| ctx.query());
+    assert_eq!(answer.text(), "page=%fc");
 }
 
 #[test]

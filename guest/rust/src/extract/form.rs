@@ -9,9 +9,9 @@ use pointwork_events::json::essence;
 /// The body of an HTML form, `application/x-www-form-urlencoded`, deserialized into a type of yours.
 ///
 /// As in a [`Query`](super::Query), an optional field is an `Option` or has `#[serde(default)]`, and a name that may occur
-/// several times is a `Vec`. A form that does not fit is refused with 400 and a message that names the field. A
-/// `content-type` other than that of a form is refused with 415; a body without one is read as a form. `Option<Form<T>>`
-/// is `None` if the request has no body.
+/// several times is a `Vec`. A form that does not fit, or has a field that is not UTF-8, is refused with 400 and a message
+/// that names the field. A `content-type` other than that of a form is refused with 415; a body without one is read as a
+/// form. `Option<Form<T>>` is `None` if the request has no body.
 ///
 /// ```
 /// use pointwork_guest::{Form, controller};

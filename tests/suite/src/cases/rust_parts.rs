@@ -63,6 +63,16 @@ async fn forms_and_parameters_are_read_by_their_types(harness: Harness) -> Resul
         "green tea"
     );
     assert_eq!(live.send(form("/parts/form", "name=x")).await?.status, 400);
+    let reply = live.send(form("/parts/form", "user=%e4")).await?;
+    assert_eq!(
+        (reply.status, reply.message().as_deref()),
+        (400, Some("body: `user`: expected UTF-8"))
+    );
+    let reply = live.get("/parts/redirect?to=/%e4").await?;
+    assert_eq!(
+        (reply.status, reply.message().as_deref()),
+        (400, Some("query: `to`: expected UTF-8"))
+    );
     let keys: String = (0..10_000).map(|key| format!("key{key}=1&")).collect();
     assert_eq!(live.send(form("/parts/form", keys + "user=ada")).await?.text(), "ada");
     assert_eq!(live.post_json("/parts/form", "{}").await?.status, 415);
@@ -96,6 +106,8 @@ async fn the_parts_of_a_body_are_read_as_they_arrive(harness: Harness) -> Result
         let live = start(&harness, fixture).await?;
         let large = format!("{}{}--b--", part(&"x".repeat(3_000_000)), part("y"));
         assert_eq!(upload(&live, large).await?.text(), "2 parts, 3000001 bytes");
+        let padded = part("x").replace("--b\r\n", "--b \t\r\n") + &part("y") + "--b-- ";
+        assert_eq!(upload(&live, padded).await?.text(), "2 parts, 2 bytes");
         let many = part("v").repeat(10_000) + "--b--";
         assert_eq!(upload(&live, many).await?.text(), "10000 parts, 10000 bytes");
         live.ends_without_a_crash().await?;
@@ -113,6 +125,15 @@ async fn a_body_of_parts_that_is_malformed_is_refused(harness: Harness) -> Resul
         for body in [format!("--b\r\nx: {}", "a".repeat(1_000_000)), "a".repeat(1_000_000)] {
             assert_eq!(upload(&live, body).await?.status, 400);
         }
+        for head in ["", "x-part: a\r\n", "content-disposition: form-data\r\n"] {
+            let body = format!("--b\r\n{head}\r\nvalue\r\n{}--b--", part("value"));
+            assert_eq!(upload(&live, body).await?.status, 400, "{head}");
+        }
+        let not_utf8 = [
+            &b"--b\r\ncontent-disposition: form-data; name=\"\xe4\"\r\n\r\n"[..],
+            b"v\r\n--b--",
+        ];
+        assert_eq!(upload(&live, not_utf8.concat()).await?.status, 400);
         let no_boundary = Request::new("POST", "/parts/upload").header("content-type", "multipart/form-data");
         assert_eq!(live.send(no_boundary.body("--b--")).await?.status, 400);
         assert_eq!(live.post_json("/parts/upload", "{}").await?.status, 415);
