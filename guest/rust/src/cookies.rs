@@ -164,11 +164,13 @@ impl OptionalFromRequest for Cookies {
 
 /// One header `set-cookie` for each cookie that was added or removed.
 impl ReplyParts for Cookies {
-    fn add_to(self, mut reply: Reply) -> Reply {
+    fn add_to(self, reply: Reply) -> Reply {
+        // First: a header could be wrong by the same byte, and has another place.
+        let mut reply = reply.or_invalid(self.invalid);
         for cookie in self.jar.delta() {
             reply = reply.header("set-cookie", cookie.encoded().to_string());
         }
-        reply.or_invalid(self.invalid)
+        reply
     }
 }
 

@@ -12,6 +12,8 @@ cases![
     host;
     a_newline_of_a_client_in_a_location_opens_no_breaker [RustBasic]: H18;
     forms_and_parameters_are_read_by_their_types [RustBasic]: H17;
+    a_path_of_a_client_adds_no_attribute_to_a_cookie [RustBasic]: H18;
+    a_location_of_a_client_is_encoded [RustBasic]: H18;
     a_cookie_is_signed_and_a_forged_one_is_absent [RustBasic]: H19;
     the_parts_of_a_body_are_read_as_they_arrive [RustBasic, RustAsync]: H20;
     a_body_of_parts_that_is_malformed_is_refused [RustBasic, RustAsync]: H20;
@@ -53,6 +55,30 @@ async fn a_newline_of_a_client_in_a_location_opens_no_breaker(harness: Harness) 
     assert_eq!((reply.status, reply.header("location").as_deref()), (303, Some("/a")));
     let reply = live.get("/parts/created?to=/a").await?;
     assert_eq!((reply.status, reply.text().as_str()), (201, "made"));
+    live.ends_without_a_crash().await
+}
+
+async fn a_path_of_a_client_adds_no_attribute_to_a_cookie(harness: Harness) -> Result<()> {
+    let live = start(&harness, Fixture::RustBasic).await?;
+    for _ in 0..5 {
+        for path in ["/;%20domain=example.com", "/%0d%0ax-forged:%201"] {
+            let reply = live.get(&format!("/parts/cookie?to={path}")).await?;
+            let told = (reply.status, reply.message());
+            assert_eq!(told, (500, Some("the server could not answer the request".into())));
+            assert_eq!((reply.header("set-cookie"), reply.header("x-forged")), (None, None));
+        }
+    }
+    let reply = live.get("/parts/cookie?to=/shop").await?;
+    assert_eq!(reply.header("set-cookie").as_deref(), Some("a=1; Path=/shop"));
+    live.ends_without_a_crash().await
+}
+
+async fn a_location_of_a_client_is_encoded(harness: Harness) -> Result<()> {
+    let live = start(&harness, Fixture::RustBasic).await?;
+    for path in ["redirect", "created"] {
+        let reply = live.get(&format!("/parts/{path}?to=/gr%C3%B6%C3%9Fe%20%2525")).await?;
+        assert_eq!(reply.header("location").as_deref(), Some("/gr%C3%B6%C3%9Fe%20%25"));
+    }
     live.ends_without_a_crash().await
 }
 
