@@ -1,7 +1,10 @@
 //! Arguments of handlers that are read from the request, with input that does not fit.
 
+use std::collections::HashMap;
+
+use garde::Validate;
 use pointwork_guest::testing::{Answer, TestRequest};
-use pointwork_guest::{Failure, Form, HeaderMap, Json, Params, Path, Query, controller};
+use pointwork_guest::{Failure, Form, HeaderMap, Json, Params, Path, Query, Valid, controller};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -246,6 +249,95 @@ fn a_form_of_ten_thousand_keys_is_read() {
     let same: Vec<_> = (0..10_000).map(|number| ("tag", number)).collect();
     let text = post("/read/form").form(&same).run::<Read>().text();
     assert!(text.ends_with(" 9998, 9999]"), "{text:.100}");
+}
+
+/// Names of fields that are not valid, each with its message.
+#[derive(Deserialize)]
+struct Wrong(Vec<(String, String)>);
+
+impl Validate for Wrong {
+    type Context = ();
+
+    fn validate_into(&self, _context: &(), parent: &mut dyn FnMut() -> garde::Path, report: &mut garde::Report) {
+        for (name, message) in &self.0 {
+            report.append(parent().join(name.as_str()), garde::Error::new(message));
+        }
+    }
+}
+
+struct Checked;
+
+#[controller("checked")]
+impl Checked {
+    #[post]
+    fn all(_wrong: Valid<Json<Wrong>>) -> &'static str {
+        "valid"
+    }
+}
+
+/// The message of the refusal, and the fields with their messages.
+fn refused(wrong: &[(String, String)]) -> (String, Vec<(String, String)>) {
+    #[derive(Deserialize)]
+    struct Refusal {
+        message: String,
+        fields: Vec<HashMap<String, String>>,
+    }
+
+    let answer = TestRequest::post("/checked").json(wrong).run::<Checked>();
+    assert_eq!(answer.status(), 422);
+    let refusal: Refusal = answer.json();
+    let fields = refusal.fields.iter();
+    let fields = fields.map(|field| (field["field"].clone(), field["message"].clone()));
+    (refusal.message, fields.collect())
+}
+
+#[test]
+fn the_list_of_fields_that_are_not_valid_is_bounded() {
+    let none: [(String, String); 0] = [];
+    assert_eq!(
+        TestRequest::post("/checked").json(&none).run::<Checked>().text(),
+        "valid"
+    );
+    let wrong = |count: usize| (0..count).map(|number| (format!("f{number:02}"), "wrong".to_owned()));
+    for count in [1, 49, 50, 51, 10_000] {
+        let all: Vec<_> = wrong(count).collect();
+        let (message, fields) = refused(&all);
+        let expected = if count == 1 {
+            "1 field is not valid".to_owned()
+        } else {
+            format!("{count} fields are not valid")
+        };
+        assert_eq!(message, expected);
+        // The first ones, in the order of the validation.
+        assert_eq!(fields, all[..count.min(50)]);
+    }
+}
+
+#[test]
+fn the_texts_of_a_field_that_is_not_valid_are_cut_at_a_character() {
+    for (text, kept) in [
+        ("x".repeat(199), 199),
+        ("x".repeat(200), 200),
+        ("x".repeat(201), 200),
+        ("ä".repeat(100), 200),
+        (format!("x{}", "ä".repeat(100)), 199),
+        (format!("{}\u{1f600}", "x".repeat(196)), 200),
+        (format!("{}\u{1f600}", "x".repeat(199)), 199),
+    ] {
+        let cut = &text[..kept];
+        let (_, fields) = refused(&[(text.clone(), text.clone())]);
+        assert_eq!(fields, [(cut.to_owned(), cut.to_owned())]);
+    }
+}
+
+#[test]
+fn the_longest_list_of_fields_that_are_not_valid_is_a_reply() {
+    // JSON writes six bytes for each of these.
+    let text = "\u{1}".repeat(300);
+    let (_, fields) = refused(&vec![(text.clone(), text); 60]);
+    assert_eq!(fields.len(), 50);
+    let cut = "\u{fffd}".repeat(200);
+    assert_eq!(fields[0], (cut.clone(), cut));
 }
 
 #[test]
