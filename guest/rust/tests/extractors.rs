@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use garde::Validate;
 use pointwork_guest::testing::{Answer, TestRequest};
-use pointwork_guest::{Failure, Form, HeaderMap, Json, Params, Path, Query, Valid, controller};
+use pointwork_guest::{Bearer, Failure, Form, HeaderMap, Json, JsonOrForm, Params, Path, Query, Valid, controller};
 use serde::Deserialize;
+
+const FORM: &str = "application/x-www-form-urlencoded";
 
 #[derive(Debug, Deserialize)]
 struct Range {
@@ -86,6 +88,26 @@ impl Read {
     #[post("form")]
     fn form(form: Form<Tags>) -> String {
         format!("{:?} {:?}", form.name, form.tag)
+    }
+
+    #[post("either")]
+    fn either(either: JsonOrForm<Tags>) -> String {
+        format!("{:?} {:?}", either.name, either.tag)
+    }
+
+    #[post("optional-either")]
+    fn optional_either(either: Option<JsonOrForm<Tags>>) -> String {
+        format!("{:?}", either.map(|either| either.0.name))
+    }
+
+    #[get("token")]
+    fn token(token: Bearer) -> String {
+        token.0
+    }
+
+    #[get("optional-token")]
+    fn optional_token(token: Option<Bearer>) -> String {
+        format!("{:?}", token.map(|token| token.0))
     }
 
     #[post("optional-form")]
@@ -237,6 +259,75 @@ fn a_form_of_another_content_type_is_415() {
     assert_eq!((answer.status(), answer.message()), (415, Some(message)));
     let request = post("/read/form").header("content-type", "Application/X-WWW-Form-urlencoded; charset=utf-8");
     assert_eq!(request.body("name=tea").run::<Read>().text(), "Some(\"tea\") []");
+}
+
+#[test]
+fn a_body_is_read_as_json_or_a_form_by_its_content_type() {
+    let tags = [("name", "tea")];
+    let request = post("/read/either").form(&tags);
+    assert_eq!(request.run::<Read>().text(), "Some(\"tea\") []");
+    for content_type in ["application/json", "Application/Tea+JSON; a=b"] {
+        let request = post("/read/either").header("content-type", content_type);
+        assert_eq!(request.body(r#"{"tag": [1]}"#).run::<Read>().text(), "None [1]");
+    }
+    let request = post("/read/either").body(r#"{"tag": [1]}"#);
+    assert_eq!(request.run::<Read>().text(), "None [1]", "without a type");
+    for (content_type, body, status, message) in [
+        (
+            "text/plain",
+            "{}",
+            415,
+            "body: expected `content-type: application/json` or `application/x-www-form-urlencoded`, got `text/plain`",
+        ),
+        (
+            "application/json",
+            "name=tea",
+            400,
+            "body: expected ident at line 1 column 2",
+        ),
+        (FORM, "name=%ff", 400, "body: `name`: expected UTF-8"),
+    ] {
+        let request = post("/read/either").header("content-type", content_type).body(body);
+        let answer = request.run::<Read>();
+        assert_eq!((answer.status(), answer.message()), (status, Some(message)));
+    }
+    assert_eq!(post("/read/optional-either").run::<Read>().text(), "None");
+    let request = post("/read/optional-either").form(&tags);
+    assert_eq!(request.run::<Read>().text(), "Some(Some(\"tea\"))");
+}
+
+#[test]
+fn a_request_without_a_bearer_token_is_401() {
+    let get = |path: &str, header: &str| {
+        let request = TestRequest::get(path).header("authorization", header);
+        request.run::<Read>()
+    };
+    for header in ["Bearer a.b", "bearer  a.b "] {
+        assert_eq!(get("/read/token", header).text(), "a.b");
+        assert_eq!(get("/read/optional-token", header).text(), "Some(\"a.b\")");
+    }
+    let is_refused = |answer: Answer| {
+        let message = "header `authorization`: expected a bearer token";
+        assert_eq!((answer.status(), answer.message()), (401, Some(message)));
+        assert_eq!(answer.header("www-authenticate").as_deref(), Some("Bearer"));
+    };
+    for header in ["Basic YTpi", "Bearera.b", ""] {
+        is_refused(get("/read/token", header));
+        assert_eq!(get("/read/optional-token", header).text(), "None");
+    }
+    for header in ["Bearer", "Bearer  "] {
+        is_refused(get("/read/token", header));
+        is_refused(get("/read/optional-token", header));
+    }
+    is_refused(TestRequest::get("/read/token").run::<Read>());
+    assert_eq!(TestRequest::get("/read/optional-token").run::<Read>().text(), "None");
+    let failure = Bearer::refused("too old");
+    let challenge = (
+        "www-authenticate".to_owned(),
+        br#"Bearer error="invalid_token""#.to_vec(),
+    );
+    assert_eq!((failure.status(), failure.headers()), (401, &[challenge][..]));
+    assert_eq!(format!("{:?}", Bearer("secret".into())), "Bearer");
 }
 
 #[test]

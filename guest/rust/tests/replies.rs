@@ -114,6 +114,15 @@ fn a_location_is_encoded_where_a_url_needs_it() {
 }
 
 #[test]
+fn every_404_without_a_message_has_the_same() {
+    let none = TestRequest::get("/").run_with(|_| None::<String>);
+    let status = TestRequest::get("/").run_with(|_| Err::<String, _>(HttpStatus::NOT_FOUND));
+    for answer in [none, status] {
+        assert_eq!((answer.status(), answer.message()), (404, Some("Not Found")));
+    }
+}
+
+#[test]
 fn parts_of_the_head_are_added_in_order() {
     let mut map = HeaderMap::new();
     map.append(HeaderName::from_static("x-map"), HeaderValue::from_static("1"));

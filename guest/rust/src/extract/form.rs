@@ -50,9 +50,13 @@ impl<T: DeserializeOwned> FromBody for Form<T> {
     type Body = Vec<u8>;
 
     fn from_body(body: Vec<u8>, request: &Request, _argument: &'static str) -> Result<Self, Failure> {
-        check_type(request, |found| essence(found).eq_ignore_ascii_case(FORM), FORM)?;
+        check_type(request, is_form, FORM)?;
         from_form(&body)
             .map(Self)
             .map_err(|error| Failure::new(400_u16, format!("body: {error}")))
     }
+}
+
+pub(super) fn is_form(content_type: &str) -> bool {
+    essence(content_type).eq_ignore_ascii_case(FORM)
 }

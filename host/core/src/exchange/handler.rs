@@ -201,7 +201,7 @@ impl<T: IntoReply> IntoReply for Option<T> {
     fn into_reply(self) -> Outcome {
         match self {
             Some(value) => value.into_reply(),
-            None => Failure::new(StatusCode::NOT_FOUND, "not found").into_reply(),
+            None => Failure::new(StatusCode::NOT_FOUND, "Not Found").into_reply(),
         }
     }
 }
