@@ -1,7 +1,7 @@
 //! The code that handlers and listeners have in common.
 
-use proc_macro2::{Group, Ident, TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned as _;
 
@@ -20,6 +20,28 @@ pub(crate) struct Names {
     pub(crate) last: Option<TokenStream>,
     /// Ends the function with the `error` of an argument.
     pub(crate) fail: TokenStream,
+}
+
+impl Names {
+    /// An item of the argument's trait, with the arguments of a call.
+    ///
+    /// The compiler gives an expression the span from its first token to its last one: here that of the type. It reports
+    /// errors of the same span once.
+    pub(crate) fn item(
+        &self,
+        ty: impl ToTokens,
+        form: &TokenStream,
+        item: &str,
+        arguments: Option<TokenStream>,
+    ) -> TokenStream {
+        let mut tokens = ty.to_token_stream().into_iter().map(|token| token.span());
+        let first = tokens.next().unwrap_or_else(Span::call_site);
+        let last = tokens.last().unwrap_or(first);
+        let (trait_, item) = (&self.argument, Ident::new(item, last));
+        let arguments = arguments.map(|arguments| quote_spanned!(last=> (#arguments)));
+        let item = quote_spanned!(first=> <#ty as #trait_<#form, _>>::#item);
+        quote!(#item #arguments)
+    }
 }
 
 /// How the arguments of a handler or guard are read, and its guards and hooks run.
@@ -68,11 +90,11 @@ pub(crate) fn call(
 ) -> TokenStream {
     let generics = signature.form_parameter.as_ref().map(|_| quote!(::<#form>));
     let Names {
-        argument: trait_,
         source,
         lent,
         last,
         fail,
+        ..
     } = names;
     let (mut reads, mut finishes, mut lends, mut passed) =
         (TokenStream::new(), TokenStream::new(), TokenStream::new(), Vec::new());
@@ -86,12 +108,12 @@ pub(crate) fn call(
             };
         });
         if let Some(lent) = lent.as_ref().filter(|_| argument.is_reference) {
-            let lend = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::lend(&#ready, #lent));
+            let lend = names.item(ty, form, "lend", Some(quote!(&#ready, #lent)));
             lends.extend(quote!(let #value = #lend;));
             passed.push(quote_spanned!(ty.span()=> #value));
             continue;
         }
-        let finish = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::finish(#ready, &mut source));
+        let finish = names.item(ty, form, "finish", Some(quote!(#ready, &mut source)));
         finishes.extend(quote!(let #value = #finish;));
         let reference = argument.is_reference.then(|| quote!(&));
         passed.push(quote_spanned!(ty.span()=> #reference #value));
@@ -158,9 +180,8 @@ pub(crate) fn check_kinds(
 
 /// Whether an argument is of this kind, as a constant expression.
 pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, names: &Names, kind: &str) -> TokenStream {
-    let (trait_, kind) = (&names.argument, format_ident!("{kind}"));
-    let ty = without_self(argument.ty.to_token_stream(), block);
-    let found = quote_spanned!(argument.ty.span()=> <#ty as #trait_<#form, _>>::KIND);
+    let kind = format_ident!("{kind}");
+    let found = names.item(without_self(argument.ty.to_token_stream(), block), form, "KIND", None);
     quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
 }
 
@@ -172,20 +193,19 @@ pub(crate) fn ready_async(
     names: &Names,
     context: &TokenStream,
 ) -> TokenStream {
-    let trait_ = &names.argument;
+    let ready = names.item(ty, form, "ready_async", Some(quote!(form, #context, #name)));
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
         use ::pointwork_guest::__private::NotAsync as _;
         let form = ::pointwork_guest::__private::FormOf::<#ty>::FORM;
-        <#ty as #trait_<#form, _>>::ready_async(form, #context, #name).await
+        #ready.await
     }}
 }
 
 /// Whether an argument of a function without `async` has the synchronous form only, as a constant expression, where
 /// `NotAsync` is imported.
 pub(crate) fn is_blocking(ty: &TokenStream, form: &TokenStream, names: &Names) -> TokenStream {
-    let trait_ = &names.argument;
-    let has_form = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::HAS_FORM);
+    let has_form = names.item(ty, form, "HAS_FORM", None);
     quote!((#has_form && ::pointwork_guest::__private::FormOf::<#ty>::IS_BLOCKING))
 }
 

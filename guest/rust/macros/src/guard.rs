@@ -381,15 +381,11 @@ impl GuardFunction {
         // In the synchronous form, what the function awaits is done when it is polled.
         let is_polled = matches!(reads, Read::Blocking) && signature.is_async;
         let call = call(&signature, form, &names, |argument| {
-            let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
+            let (ty, name) = (&argument.ty, &argument.name);
+            let ready = names.item(ty, form, "ready", Some(quote!(context, #name)));
             match reads {
-                Read::Blocking if is_polled => {
-                    quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await)
-                }
-                Read::Blocking => quote_spanned! {ty.span()=>
-                    #private::now(<#ty as #trait_<#form, _>>::ready(context, #name))
-                },
-                Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await),
+                Read::Blocking if !is_polled => quote_spanned!(ty.span()=> #private::now(#ready)),
+                Read::Blocking | Read::Async => quote_spanned!(ty.span()=> #ready.await),
                 Read::Either => ready_async(ty, name, form, &names, &quote!(context)),
             }
         });
@@ -416,7 +412,7 @@ impl GuardFunction {
     fn declared(&self, kind: Kind, block: &ItemImpl, form: &TokenStream, is_async: bool) -> TokenStream {
         let ty = &*block.self_ty;
         let names = self.names(kind, form);
-        let (trait_, own) = (&names.argument, events_used(block));
+        let own = events_used(block);
         let arguments: Vec<_> = self
             .signature_of(form)
             .arguments
@@ -425,7 +421,7 @@ impl GuardFunction {
             .collect();
         let needed = arguments
             .iter()
-            .map(|argument| quote_spanned!(argument.span()=> <#argument as #trait_<#form, _>>::GUARD));
+            .map(|argument| names.item(argument, form, "GUARD", None));
         let is_plain = !is_async && self.signature.form_parameter.is_none();
         let blocking = arguments
             .iter()

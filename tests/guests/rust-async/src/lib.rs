@@ -288,6 +288,13 @@ impl Parts {
         Reply::new(HttpStatus::OK).stream(pages)
     }
 
+    /// One piece, and then none for ever.
+    #[get("silent")]
+    async fn silent() -> Streamed<impl Pieces> {
+        let pieces = stream::iter(["begun"]).chain(stream::pending());
+        Reply::new(HttpStatus::OK).stream(pieces)
+    }
+
     #[get("broken")]
     async fn broken(ctx: &AsyncContext) -> Streamed<impl Pieces> {
         let failure = ctx.throw(HttpStatus::CONFLICT, "no more");
