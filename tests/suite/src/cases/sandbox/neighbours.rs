@@ -290,6 +290,9 @@ async fn a_reply_goes_on_when_the_deadline_of_a_neighbour_passes(harness: Harnes
     assert_eq!(live.control().requests_in_flight(), 1);
     let length = reply.read_response("GET").await?.text().len();
     assert_eq!(length, PAGES * 64 * 1024);
+    live.crashes()
+        .expect("the deadline", |crash| crash.kind == CrashKind::Deadline)
+        .await?;
     let crashes: Vec<_> = live.crashes().all().into_iter().map(|crash| crash.kind).collect();
     assert_eq!(crashes, [CrashKind::Deadline], "the instance is not given up");
     live.shutdown().await;
