@@ -1,10 +1,11 @@
 //! Guards and after-hooks, without a host.
 
+use pointwork_guest::__private::shaped;
 use pointwork_guest::form::{Async, Blocking, ModuleForm};
 use pointwork_guest::testing::TestRequest;
 use pointwork_guest::{
-    AsyncContext, Context, Controller, Failure, FromContext, Guarded, HttpStatus, Json, Outcome, Path, Reply, after,
-    controller, events, guard,
+    AsyncContext, Context, Controller, Failure, FromContext, Guarded, HttpStatus, IntoOutcome, Json, Outcome, Path,
+    Reply, after, controller, events, guard,
 };
 
 events! {
@@ -199,6 +200,95 @@ fn guards_and_their_events_are_declared() {
     for event in ["users:verify", "audit:seen"] {
         assert!(Bookings::EVENTS_USED.contains(&Some(event)), "{event}");
     }
+}
+
+/// A return type that makes its outcome itself.
+struct Own(Reply);
+
+impl IntoOutcome for Own {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Reply(self.0)
+    }
+}
+
+struct Forges;
+
+#[after]
+impl Forges {
+    fn after(outcome: Outcome) -> Outcome {
+        outcome.header("x-forged", "a\nb")
+    }
+}
+
+struct Coded;
+
+#[after]
+impl Coded {
+    fn after(ctx: &Context, outcome: Outcome) -> Outcome {
+        if let Outcome::Thrown(failure) = &outcome {
+            ctx.set_extension("code", failure.code());
+        }
+        outcome.header("x-coded", "yes")
+    }
+}
+
+struct Headers;
+
+#[controller("headers", after = Coded)]
+impl Headers {
+    #[get("wrong")]
+    fn wrong() -> (HttpStatus, [(&'static str, &'static str); 1], &'static str) {
+        (HttpStatus::ACCEPTED, [("x-to", "a\nb")], "body")
+    }
+
+    #[get("hook")]
+    #[after(Forges)]
+    fn hook() -> &'static str {
+        "body"
+    }
+
+    #[get("refused")]
+    #[after(Forges)]
+    fn refused() -> Failure {
+        HttpStatus::NOT_FOUND.into()
+    }
+}
+
+#[test]
+fn a_wrong_header_is_an_error_for_the_hooks_behind_it() {
+    for path in ["wrong", "hook", "refused"] {
+        let answer = TestRequest::get(&format!("/headers/{path}")).run::<Headers>();
+        assert_eq!(answer.failure().map(Failure::code), Some("invalid-reply"), "{path}");
+        assert_eq!(answer.extension("code").as_deref(), Some("invalid-reply"), "{path}");
+        let told = (answer.status(), answer.header("x-coded"), answer.header("x-forged"));
+        assert_eq!(told, (500, Some("yes".to_owned()), None), "{path}");
+    }
+}
+
+#[test]
+fn errors_keep_their_status_if_their_shape_has_a_wrong_header() {
+    let shape = |failure: &Failure| {
+        Reply::new(200_u16)
+            .header("x-message", failure.message())
+            .text("shaped")
+    };
+    let told = |outcome: Outcome| {
+        let answer = TestRequest::get("/").run_with(move |_| shaped(outcome, shape));
+        let code = answer.failure().map(|failure| failure.code().to_owned());
+        (answer.status(), answer.header("x-room").is_some(), code)
+    };
+    let failure = |message: &str| Outcome::Thrown(Failure::new(404_u16, message).header("x-room", "7"));
+    assert_eq!(told(failure("no room")), (404, true, None), "the shape is the reply");
+    assert_eq!(told(failure("no\nroom")), (404, true, Some("failed".to_owned())));
+    // The message of an invalid reply is in the log only.
+    assert_eq!(
+        told(Reply::new(200_u16).header("x", "\n").into_outcome()),
+        (500, false, None)
+    );
+    assert_eq!(
+        told(Own(Reply::new(200_u16).header("x", "\n")).into_outcome()),
+        (500, false, None)
+    );
 }
 
 /// Has both forms, and tells which one made it.

@@ -66,10 +66,13 @@ pub fn result<T: IntoOutcome, E: IntoFailure>(
     result.outcome(request)
 }
 
-/// The outcome with the body that a module gives its errors. Status and headers are those of the error.
+/// The outcome with the body that a module gives its errors. Status and headers are those of the error. Where the function
+/// fails, or makes a wrong header, the error has the body that it has without the function.
 pub fn shaped<R: IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> R) -> Outcome {
-    let Outcome::Thrown(failure) = outcome else {
-        return outcome;
+    // A return type of the module's own may have made the outcome.
+    let failure = match outcome.into_outcome() {
+        Outcome::Thrown(failure) => failure,
+        outcome => return outcome,
     };
     let failure = failure.for_client();
     match shape(&failure).into_outcome() {
@@ -80,7 +83,11 @@ pub fn shaped<R: IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> 
                 reply.header(name.as_str(), value.as_slice())
             }))
         }
-        Outcome::Thrown(_) | Outcome::Deferred => Outcome::Thrown(failure),
+        Outcome::Thrown(fault) => {
+            crate::log::error!("the function behind `errors:` failed: {fault}");
+            Outcome::Thrown(failure)
+        }
+        Outcome::Deferred => Outcome::Thrown(failure),
     }
 }
 

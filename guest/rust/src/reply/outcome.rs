@@ -25,12 +25,13 @@ impl Outcome {
         }
     }
 
-    /// Adds a header to the reply or to the error, as [`Reply::header`] does.
+    /// Adds a header to the reply or to the error, as [`Reply::header`] does. A wrong header makes it the error
+    /// `invalid-reply`.
     #[must_use]
     #[track_caller]
     pub fn header(self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         match self {
-            Self::Reply(reply) => Self::Reply(reply.header(name, value)),
+            Self::Reply(reply) => reply.header(name, value).into_outcome(),
             Self::Thrown(failure) => Self::Thrown(failure.header(name, value)),
             Self::Deferred => Self::Deferred,
         }
@@ -85,10 +86,7 @@ pub trait IntoOutcome: Sized {
 
 impl<T: IntoReply> IntoOutcome for T {
     fn into_outcome(self) -> Outcome {
-        match self.into_reply() {
-            Ok(reply) => Outcome::Reply(reply),
-            Err(failure) => Outcome::Thrown(failure),
-        }
+        checked(self.into_reply())
     }
 }
 
@@ -145,6 +143,17 @@ impl<T: IntoOutcome, E: IntoFailure> IntoOutcome for Result<T, E> {
     }
 }
 
+/// The outcome of a reply. One with a wrong header is an error, for after-hooks and `errors:` of the module.
+fn checked(reply: Result<Reply, Failure>) -> Outcome {
+    match reply {
+        Ok(Reply {
+            invalid: Some(invalid), ..
+        }) => Outcome::Thrown(*invalid),
+        Ok(reply) => Outcome::Reply(reply),
+        Err(failure) => Outcome::Thrown(failure),
+    }
+}
+
 /// An outcome that is made, or being made.
 async fn either(converted: Result<impl Future<Output = Outcome>, Outcome>) -> Outcome {
     match converted {
@@ -165,7 +174,10 @@ macro_rules! into_outcome {
 }
 
 into_outcome! {
-    Outcome: outcome => outcome;
+    Outcome: outcome => match outcome {
+        Outcome::Reply(reply) => checked(Ok(reply)),
+        other => other,
+    };
     Failure: failure => Outcome::Thrown(failure);
     (): _done => Outcome::Deferred;
     Deferred: _deferred => Outcome::Deferred;
