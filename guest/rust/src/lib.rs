@@ -189,7 +189,10 @@ pub use cookie;
 #[cfg(feature = "cookies")]
 pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
-pub use extract::{Form, FromBody, FromContext, FromRequest, OptionalFromRequest, Params, Path, Query, RequestBody};
+pub use extract::{
+    Form, FromBody, FromContext, FromRequest, OptionalFromContext, OptionalFromRequest, Params, Path, Query,
+    RequestBody,
+};
 pub use failure::{Failure, IntoFailure};
 pub use guard::{AfterHook, Guard, Guarded};
 #[cfg(feature = "headers")]

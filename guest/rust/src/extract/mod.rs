@@ -10,7 +10,7 @@ mod path;
 mod query;
 
 pub use body::{FromBody, RequestBody};
-pub use context::FromContext;
+pub use context::{FromContext, OptionalFromContext};
 pub use form::Form;
 pub use params::Params;
 pub use path::Path;

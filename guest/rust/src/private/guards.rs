@@ -109,8 +109,8 @@ pub const fn metadata_length(own: Metadata, needed: &[Needed]) -> usize {
     length
 }
 
-/// The metadata of a route: its guards and hooks, each once, behind its own.
-pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed]) -> [Entry; N] {
+/// The metadata of a route in `module`: its guards and hooks, each once, behind its own.
+pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed], module: &str) -> [Entry; N] {
     let mut all = [("", ""); N];
     let mut length = 0;
     while length < own.len() {
@@ -119,8 +119,8 @@ pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed]) -> [Entr
     }
     let mut at = 0;
     while at < needed.len() {
-        if let Some(entry) = new_entry(needed, at) {
-            all[length] = entry;
+        if let Some(declared) = new_entry(needed, at) {
+            all[length] = (declared.key, declared.shown_in(module));
             length += 1;
         }
         at += 1;
@@ -128,20 +128,24 @@ pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed]) -> [Entr
     all
 }
 
-/// The entry of a declaration, unless an equal one is before it.
-const fn new_entry(needed: &[Needed], at: usize) -> Option<Entry> {
-    let Some(declared) = needed[at] else { return None };
+/// A declaration for the metadata, unless an equal one is before it.
+const fn new_entry(needed: &[Needed], at: usize) -> Needed {
+    let declared = match needed[at] {
+        Some(declared) if declared.is_listed => declared,
+        _ => return None,
+    };
     let mut before = 0;
     while before < at {
         if let Some(other) = needed[before]
+            && other.is_listed
             && same(other.key.as_bytes(), declared.key.as_bytes())
-            && same(other.name.as_bytes(), declared.name.as_bytes())
+            && same(other.path.as_bytes(), declared.path.as_bytes())
         {
             return None;
         }
         before += 1;
     }
-    Some((declared.key, declared.name))
+    Some(declared)
 }
 
 /// An event of the source, or nothing.

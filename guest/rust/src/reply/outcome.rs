@@ -65,6 +65,10 @@ pub trait IntoOutcome: Sized {
     #[doc(hidden)]
     const KEEPS_CONTEXT: bool = false;
 
+    /// Whether it has no reply: without a context, nobody replies.
+    #[doc(hidden)]
+    const IS_NOTHING: bool = false;
+
     /// Converts the value.
     #[track_caller]
     fn into_outcome(self) -> Outcome;
@@ -92,6 +96,7 @@ impl<T: IntoReply> IntoOutcome for T {
 
 impl<T: IntoOutcome> IntoOutcome for Option<T> {
     const KEEPS_CONTEXT: bool = T::KEEPS_CONTEXT;
+    const IS_NOTHING: bool = T::IS_NOTHING;
 
     fn outcome_now(self, request: Option<&Request>) -> Outcome {
         match self {
@@ -119,6 +124,7 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
 
 impl<T: IntoOutcome, E: IntoFailure> IntoOutcome for Result<T, E> {
     const KEEPS_CONTEXT: bool = T::KEEPS_CONTEXT;
+    const IS_NOTHING: bool = T::IS_NOTHING;
 
     fn outcome_now(self, request: Option<&Request>) -> Outcome {
         match self {
@@ -179,6 +185,18 @@ into_outcome! {
         other => other,
     };
     Failure: failure => Outcome::Thrown(failure);
-    (): _done => Outcome::Deferred;
-    Deferred: _deferred => Outcome::Deferred;
 }
+
+macro_rules! nothing {
+    ($($ty:ty)*) => {$(
+        impl IntoOutcome for $ty {
+            const IS_NOTHING: bool = true;
+
+            fn into_outcome(self) -> Outcome {
+                Outcome::Deferred
+            }
+        }
+    )*};
+}
+
+nothing! { () Deferred }
