@@ -1,7 +1,7 @@
 //! The code that handlers and listeners have in common.
 
-use proc_macro2::{Group, Ident, TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned as _;
 
@@ -86,12 +86,12 @@ pub(crate) fn call(
             };
         });
         if let Some(lent) = lent.as_ref().filter(|_| argument.is_reference) {
-            let lend = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::lend(&#ready, #lent));
+            let lend = function(ty, trait_, form, "lend", quote!(&#ready, #lent));
             lends.extend(quote!(let #value = #lend;));
             passed.push(quote_spanned!(ty.span()=> #value));
             continue;
         }
-        let finish = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::finish(#ready, &mut source));
+        let finish = function(ty, trait_, form, "finish", quote!(#ready, &mut source));
         finishes.extend(quote!(let #value = #finish;));
         let reference = argument.is_reference.then(|| quote!(&));
         passed.push(quote_spanned!(ty.span()=> #reference #value));
@@ -109,6 +109,34 @@ pub(crate) fn call(
         #[allow(deprecated, reason = "a deprecated function is still served")]
         let value = #value;
     }
+}
+
+/// A constant of the trait of an argument. Its first and last token are those of the type, which makes two errors about the
+/// type one: the compiler reports equal errors once.
+pub(crate) fn constant(ty: &impl ToTokens, trait_: &TokenStream, form: &TokenStream, name: &str) -> TokenStream {
+    let ty = ty.to_token_stream();
+    let name = Ident::new(name, last(&ty));
+    quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::#name)
+}
+
+/// A call of a function of that trait, likewise.
+pub(crate) fn function(
+    ty: &Type,
+    trait_: &TokenStream,
+    form: &TokenStream,
+    name: &str,
+    arguments: TokenStream,
+) -> TokenStream {
+    let mut called = constant(ty, trait_, form, name);
+    let mut arguments = Group::new(Delimiter::Parenthesis, arguments);
+    arguments.set_span(last(&ty.to_token_stream()));
+    called.extend([TokenTree::from(arguments)]);
+    called
+}
+
+fn last(tokens: &TokenStream) -> Span {
+    let last = tokens.clone().into_iter().last();
+    last.map_or_else(Span::call_site, |token| token.span())
 }
 
 /// Waits for a future. A function of its own polls it, which keeps the function's name in the binary: the body of an
@@ -160,7 +188,7 @@ pub(crate) fn check_kinds(
 pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, names: &Names, kind: &str) -> TokenStream {
     let (trait_, kind) = (&names.argument, format_ident!("{kind}"));
     let ty = without_self(argument.ty.to_token_stream(), block);
-    let found = quote_spanned!(argument.ty.span()=> <#ty as #trait_<#form, _>>::KIND);
+    let found = constant(&ty, trait_, form, "KIND");
     quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
 }
 
@@ -172,20 +200,19 @@ pub(crate) fn ready_async(
     names: &Names,
     context: &TokenStream,
 ) -> TokenStream {
-    let trait_ = &names.argument;
+    let ready = function(ty, &names.argument, form, "ready_async", quote!(form, #context, #name));
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
         use ::pointwork_guest::__private::NotAsync as _;
         let form = ::pointwork_guest::__private::FormOf::<#ty>::FORM;
-        <#ty as #trait_<#form, _>>::ready_async(form, #context, #name).await
+        #ready.await
     }}
 }
 
 /// Whether an argument of a function without `async` has the synchronous form only, as a constant expression, where
 /// `NotAsync` is imported.
 pub(crate) fn is_blocking(ty: &TokenStream, form: &TokenStream, names: &Names) -> TokenStream {
-    let trait_ = &names.argument;
-    let has_form = quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::HAS_FORM);
+    let has_form = constant(ty, &names.argument, form, "HAS_FORM");
     quote!((#has_form && ::pointwork_guest::__private::FormOf::<#ty>::IS_BLOCKING))
 }
 

@@ -7,7 +7,8 @@ use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{
-    Names, Read, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
+    Names, Read, call, check_kinds, constant, dispatch, form, function, is_blocking, is_kind, number, ready_async,
+    type_name, without_self,
 };
 use crate::handler::Handler;
 use crate::mapping::Mapping;
@@ -95,14 +96,13 @@ pub(crate) fn controller(block: &Block, prefix: Option<&LitStr>, handlers: &[Han
 
 /// The guards, the arguments that may be guards, and the after-hooks of a handler, as constant expressions.
 fn needed(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Vec<TokenStream> {
-    let trait_ = &names.argument;
     let guards = handler.guards.iter().map(|guard| {
         let guard = without_self(guard.to_token_stream(), ty);
         quote_spanned!(guard.span()=> ::core::option::Option::Some(&<#guard as ::pointwork_guest::Guard>::DECLARED))
     });
     let arguments = handler.signature.arguments.iter().map(|argument| {
         let argument = without_self(argument.ty.to_token_stream(), ty);
-        quote_spanned!(argument.span()=> <#argument as #trait_<#form, _>>::GUARD)
+        constant(&argument, &names.argument, form, "GUARD")
     });
     let hooks = handler.hooks.iter().map(|hook| {
         let hook = without_self(hook.to_token_stream(), ty);
@@ -227,12 +227,14 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
         quote!(if let ::core::result::Result::Err(error) = #run { #fail })
     });
     let call = call(&handler.signature, form, names, |argument| {
-        let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
+        let (ty, name) = (&argument.ty, &argument.name);
+        let function = |function_name| function(ty, &names.argument, form, function_name, quote!(&context, #name));
         match read {
-            Read::Blocking => quote_spanned! {ty.span()=>
-                <#ty as #trait_<#form, _>>::ready_now(&context, #name)
-            },
-            Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(&context, #name).await),
+            Read::Blocking => function("ready_now"),
+            Read::Async => {
+                let ready = function("ready");
+                quote!(#ready.await)
+            }
             Read::Either => ready_async(ty, name, form, names, &quote!(&context)),
         }
     });

@@ -8,7 +8,9 @@ use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
-use crate::expand::{Names, Read, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
+use crate::expand::{
+    Names, Read, call, constant, function, is_blocking, is_kind, ready_async, replaced, type_name, without_self,
+};
 use crate::signature::{Signature, Terms};
 
 /// A guard or an after-hook.
@@ -382,15 +384,11 @@ impl GuardFunction {
         // In the synchronous form, what the function awaits is done when it is polled.
         let is_polled = matches!(reads, Read::Blocking) && signature.is_async;
         let call = call(&signature, form, &names, |argument| {
-            let (ty, name, trait_) = (&argument.ty, &argument.name, &names.argument);
+            let (ty, name) = (&argument.ty, &argument.name);
+            let ready = function(ty, &names.argument, form, "ready", quote!(context, #name));
             match reads {
-                Read::Blocking if is_polled => {
-                    quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await)
-                }
-                Read::Blocking => quote_spanned! {ty.span()=>
-                    #private::now(<#ty as #trait_<#form, _>>::ready(context, #name))
-                },
-                Read::Async => quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::ready(context, #name).await),
+                Read::Blocking if !is_polled => quote!(#private::now(#ready)),
+                Read::Blocking | Read::Async => quote!(#ready.await),
                 Read::Either => ready_async(ty, name, form, &names, &quote!(context)),
             }
         });
@@ -417,7 +415,7 @@ impl GuardFunction {
     fn declared(&self, kind: Kind, block: &ItemImpl, form: &TokenStream, is_async: bool) -> TokenStream {
         let ty = &*block.self_ty;
         let names = self.names(kind, form);
-        let (trait_, own) = (&names.argument, events_used(block));
+        let own = events_used(block);
         let arguments: Vec<_> = self
             .signature_of(form)
             .arguments
@@ -426,7 +424,7 @@ impl GuardFunction {
             .collect();
         let needed = arguments
             .iter()
-            .map(|argument| quote_spanned!(argument.span()=> <#argument as #trait_<#form, _>>::GUARD));
+            .map(|argument| constant(argument, &names.argument, form, "GUARD"));
         let is_plain = !is_async && self.signature.form_parameter.is_none();
         let blocking = arguments
             .iter()
