@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::cell::OnceCell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -116,7 +117,11 @@ pub trait AfterHook {
 /// instead, and guards nothing.
 ///
 /// [`#[guard]`](macro@crate::guard) has an example.
-pub struct Guarded<G: Guard>(Rc<Checked<G>>);
+pub struct Guarded<G> {
+    /// A [`Checked`] with a value. With the bound `G: Guard`, a type that is no guard would be an error at each mention.
+    checked: Rc<dyn Any>,
+    guard: PhantomData<fn() -> G>,
+}
 
 /// What a guard made of a request, in the list of the request.
 struct Checked<G: Guard> {
@@ -134,7 +139,7 @@ impl<G: Guard> GuardRun for Checked<G> {
 impl<G: Guard> Guarded<G> {
     /// The value of a guard that did not run, for tests that call a function.
     pub fn new(value: G::Value) -> Self {
-        Self(Rc::new(Checked {
+        Self::of(Rc::new(Checked::<G> {
             result: OnceCell::from(Ok(value)),
             lock: RunLock::default(),
             before: None,
@@ -153,7 +158,14 @@ impl<G: Guard> Guarded<G> {
         }
         match checked.result.get() {
             Some(Err(failure)) => Err(failure.clone()),
-            _ => Ok(Self(checked)),
+            _ => Ok(Self::of(checked)),
+        }
+    }
+
+    fn of(checked: Rc<Checked<G>>) -> Self {
+        Self {
+            checked,
+            guard: PhantomData,
         }
     }
 
@@ -182,7 +194,8 @@ impl<G: Guard> Deref for Guarded<G> {
     type Target = G::Value;
 
     fn deref(&self) -> &G::Value {
-        match self.0.result.get() {
+        let checked = self.checked.downcast_ref::<Checked<G>>();
+        match checked.and_then(|checked| checked.result.get()) {
             Some(Ok(value)) => value,
             _ => unreachable!("only a guard that let the request pass has a `Guarded`"),
         }
