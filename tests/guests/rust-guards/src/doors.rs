@@ -240,6 +240,7 @@ impl Odd {
     #[get("replies")]
     #[guard(Replies)]
     fn replies() -> &'static str {
+        println!("the handler runs");
         "by the handler"
     }
 
@@ -258,6 +259,7 @@ impl Odd {
     #[get("refuses")]
     #[guard(RepliesAndRefuses)]
     fn refuses() -> &'static str {
+        println!("the handler runs");
         "by the handler"
     }
 }

@@ -144,12 +144,19 @@ async fn a_guard_that_traps_or_loops_ends_its_request_alone(harness: Harness) ->
 }
 
 async fn a_guard_that_replies_by_itself_has_the_one_reply(harness: Harness) -> Result<()> {
-    for fixture in FORMS {
+    for (count, fixture) in (1..).zip(FORMS) {
         let live = harness.start(bookings(&harness, fixture).await?).await?;
         for path in ["/odd/replies", "/odd/refuses"] {
             let reply = live.get(path).await?;
             assert_eq!((reply.status, reply.text().as_str()), (200, "by the guard"), "{path}");
+            // The reply of the handler, or the error of the guard.
+            let route = format!("GET {path}");
+            let refused = |crash: &pointwork_core::Crash| crash.route.as_deref() == Some(&route);
+            let crash = live.crashes().expect("the second reply", refused).await?;
+            assert_eq!(crash.kind, CrashKind::Reply, "{path}");
         }
+        let ran = harness.logs().containing("the handler runs", count).await?;
+        assert_eq!(ran.len(), count, "only behind the guard that lets the request pass");
         live.shutdown().await;
     }
     Ok(())
