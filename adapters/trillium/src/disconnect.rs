@@ -1,12 +1,15 @@
-//! The disconnect of a client while its handler runs.
+//! The disconnect of a client while its handler runs, and while the next chunk of its reply does not come.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 
 use futures_util::task::AtomicWaker;
+use socket2::Socket;
+use tokio::io::ReadBuf;
+use tokio::net::TcpStream;
 use trillium::Conn;
 
 /// The number of times that the client may send something ahead before its disconnect is not watched for any more.
@@ -53,5 +56,36 @@ impl Wake for ReadWake {
     fn wake(self: Arc<Self>) {
         self.has_read.store(true, Ordering::Relaxed);
         self.task.wake();
+    }
+}
+
+/// The client of a reply in chunks. trillium reads nothing while the reply is written, so the client has a descriptor of its own.
+pub(crate) enum Client {
+    /// No chunk was late so far.
+    Unwatched(Socket),
+    Watched(TcpStream),
+    /// It sent its next request ahead, behind which no disconnect shows.
+    Ahead,
+}
+
+impl Client {
+    /// Completes when the client disconnects.
+    pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Self::Unwatched(_) = self
+            && let Self::Unwatched(socket) = std::mem::replace(self, Self::Ahead)
+            && let Ok(stream) = TcpStream::from_std(socket.into())
+        {
+            *self = Self::Watched(stream);
+        }
+        let Self::Watched(stream) = self else {
+            return Poll::Pending;
+        };
+        match ready!(stream.poll_peek(cx, &mut ReadBuf::new(&mut [0]))) {
+            Ok(0) | Err(_) => Poll::Ready(()),
+            Ok(_) => {
+                *self = Self::Ahead;
+                Poll::Pending
+            }
+        }
     }
 }

@@ -34,6 +34,9 @@ use crate::{reply, request};
 /// around it that matched with a `*` has taken its prefix off the path, and the routes match the rest: if the application
 /// has a global prefix too, the path doubles (spec G6).
 ///
+/// In a server that is not the adapter's, a client that leaves while the next chunk of its reply does not come is noticed at the next
+/// chunk, since trillium reads nothing while it writes a reply.
+///
 /// Call it within a tokio runtime with time enabled. Of the [options](pointwork_core::ServerOptions) only the body timeout
 /// applies here: the others belong to the server around it.
 ///

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use futures_util::future::lazy;
 use futures_util::io::{AsyncReadExt as _, empty};
-use futures_util::stream::once;
+use futures_util::stream::{once, poll_fn};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body::Body as _;
@@ -135,7 +135,14 @@ fn native_body(conn: &mut Conn, mut body: Body, length: Option<u64>) -> trillium
             Ok(Bytes::new())
         }
     };
-    let rest = BodyDataStream::new(body).map_err(broken);
+    let mut client = Socket::below(conn).and_then(Socket::client);
+    let mut rest = BodyDataStream::new(body).map_err(broken);
+    let rest = poll_fn(move |cx| match (rest.poll_next_unpin(cx), &mut client) {
+        (Poll::Pending, Some(client)) => client
+            .poll_gone(cx)
+            .map(|()| Some(Err(broken("the client disconnected")))),
+        (polled, _) => polled,
+    });
     let chunks = once(ready(Ok(chunk))).chain(rest).chain(once(lazy(|_| end())));
     let outgoing = chunks.into_async_read().take(length.unwrap_or(u64::MAX));
     trillium::Body::new_streaming(outgoing, length)

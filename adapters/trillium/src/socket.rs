@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use pointwork_core::ServerOptions;
 use pointwork_core::adapter::{Deadlines, Framing, Timer};
+use socket2::SockRef;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -21,6 +22,7 @@ use trillium::Conn;
 use trillium_http::Conn as HttpConn;
 use trillium_server_common::{AsyncRead, AsyncWrite, Transport};
 
+use crate::disconnect::Client;
 use crate::head_buffer::HeadBuffer;
 
 /// The longest time that the rest of a request's body is read that no handler wanted.
@@ -124,6 +126,12 @@ impl Socket {
     /// Resets the connection at its end unless the result is set by then.
     pub(crate) fn reset_unless_complete(&mut self) -> Arc<AtomicBool> {
         self.complete.insert(Arc::default()).clone()
+    }
+
+    /// The client, for a reply whose next chunk may never come; `None` if the system has no more descriptors.
+    pub(crate) fn client(&mut self) -> Option<Client> {
+        let stream = SockRef::from(self.stream.as_ref()?).try_clone().ok()?;
+        Some(Client::Unwatched(stream))
     }
 
     fn stream(&mut self) -> Pin<&mut TcpStream> {

@@ -102,6 +102,19 @@ impl BodyWriter<Async> {
             .map_err(Failure::from_call("write"))
     }
 
+    /// Completes when nobody reads the body any more: the client disconnected, or wants no body, as for HEAD.
+    ///
+    /// For a handler whose next chunk may never come: it waits for the chunk and for this at the same time, so that a client
+    /// that left does not keep its call. [`write`](Self::write) tells the same at the next chunk. In a unit test it completes
+    /// if the request is [`cancelled`](crate::testing::TestRequest::cancelled).
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn closed(&self) {
+        backend::waiting::closed(&self.raw).await;
+    }
+
     /// Completes the reply. Waits as [`write`](Self::write) does.
     ///
     /// # Errors

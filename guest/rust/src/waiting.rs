@@ -1,6 +1,6 @@
 //! The functions that wait, for code that serves both forms.
 
-use std::future::ready;
+use std::future::{pending, ready};
 
 use pointwork_events::IoEvent;
 
@@ -45,6 +45,9 @@ pub trait ModuleForm: Sealed + Sized + 'static {
     /// `write` of a [`BodyWriter`].
     fn write(writer: &BodyWriter<Self>, chunk: impl Into<Vec<u8>>) -> impl Future<Output = Result<(), Failure>>;
 
+    /// `closed` of a [`BodyWriter`]; in the synchronous form it never completes.
+    fn closed(writer: &BodyWriter<Self>) -> impl Future<Output = ()>;
+
     /// `finish` of a [`BodyWriter`].
     fn finish(writer: BodyWriter<Self>) -> impl Future<Output = Result<(), Failure>>;
 
@@ -71,6 +74,10 @@ impl ModuleForm for Blocking {
 
     fn write(writer: &BodyWriter, chunk: impl Into<Vec<u8>>) -> impl Future<Output = Result<(), Failure>> {
         ready(writer.write(chunk.into()))
+    }
+
+    fn closed(_writer: &BodyWriter) -> impl Future<Output = ()> {
+        pending()
     }
 
     fn finish(writer: BodyWriter) -> impl Future<Output = Result<(), Failure>> {
@@ -104,6 +111,10 @@ impl ModuleForm for Async {
 
     fn write(writer: &BodyWriter<Self>, chunk: impl Into<Vec<u8>>) -> impl Future<Output = Result<(), Failure>> {
         writer.write(chunk)
+    }
+
+    fn closed(writer: &BodyWriter<Self>) -> impl Future<Output = ()> {
+        writer.closed()
     }
 
     fn finish(writer: BodyWriter<Self>) -> impl Future<Output = Result<(), Failure>> {

@@ -71,7 +71,7 @@ macro_rules! import {
 
 /// Starts an imported function that waits. Returns its state.
 macro_rules! import_waiting {
-    ($module:literal $link:literal [in memory $count:literal] $words:ident $result:ident) => {{
+    ($module:literal $link:literal [in memory $count:literal] $words:ident $result:ident -> $ty:ty) => {{
         #[link(wasm_import_module = $module)]
         unsafe extern "C" {
             #[link_name = $link]
@@ -80,7 +80,7 @@ macro_rules! import_waiting {
         // SAFETY: the words and the result stay in place until the call has ended.
         unsafe { import(&raw const $words, $result) }
     }};
-    ($module:literal $link:literal [$($word:ident)*] $words:ident $result:ident) => {{
+    ($module:literal $link:literal [$($word:ident)*] $words:ident $result:ident -> $ty:ty) => {{
         #[link(wasm_import_module = $module)]
         unsafe extern "C" {
             #[link_name = $link]
@@ -89,6 +89,16 @@ macro_rules! import_waiting {
         let [$($word),*] = $words;
         // SAFETY: the result stays in place until the call has ended.
         unsafe { import($($word,)* $result) }
+    }};
+    ($module:literal $link:literal [$($word:ident)*] $words:ident $_result:ident) => {{
+        #[link(wasm_import_module = $module)]
+        unsafe extern "C" {
+            #[link_name = $link]
+            fn import($($word: u32),*) -> u32;
+        }
+        let [$($word),*] = $words;
+        // SAFETY: the parameters are words.
+        unsafe { import($($word),*) }
     }};
 }
 

@@ -183,13 +183,13 @@ macro_rules! imports {
 /// Declares an imported function that waits. Parameters of more than four words are in memory.
 #[cfg(target_arch = "wasm32")]
 macro_rules! waiting {
-    ($module:literal; $($link:literal $words:tt fn $name:ident($($argument:ident: $ty:ty),*) -> $result:ty;)*) => {
-        $(pub async fn $name($($argument: $ty),*) -> $result {
+    ($module:literal; $($link:literal $words:tt fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?;)*) => {
+        $(pub async fn $name($($argument: $ty),*) $(-> $result)? {
             // The words point into the arguments, so one future owns both.
             let (words, lists) = $crate::abi::lower_all!($($argument),*);
             $crate::abi::wait(move |result| {
                 let _owned = ($(&$argument,)* &lists);
-                $crate::abi::import_waiting!($module $link $words words result)
+                $crate::abi::import_waiting!($module $link $words words result $(-> $result)?)
             })
             .await
         })*

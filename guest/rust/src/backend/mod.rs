@@ -30,7 +30,7 @@ pub(crate) mod blocking {
 /// The functions that are awaited.
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod waiting {
-    pub(crate) use crate::bindings::imports::context_async::{body, call, finish, read, text, write};
+    pub(crate) use crate::bindings::imports::context_async::{body, call, closed, finish, read, text, write};
     pub(crate) use crate::bindings::imports::events_async::call as call_from;
 }
 

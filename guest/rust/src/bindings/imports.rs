@@ -66,6 +66,7 @@ pub mod context_async {
         "[async-lower]read" [w0 w1] fn read(reader: &context::BodyReader, max: u32) -> Result<Option<Vec<u8>>, Failure>;
         "[async-lower]write" [w0 w1 w2] fn write(writer: &context::BodyWriter, chunk: Vec<u8>) -> Result<(), Failure>;
         "[async-lower]finish" [w0] fn finish(writer: &context::BodyWriter) -> Result<(), Failure>;
+        "[async-lower]closed" [w0] fn closed(writer: &context::BodyWriter);
     }
 }
 

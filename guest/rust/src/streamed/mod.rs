@@ -3,7 +3,8 @@
 mod sse;
 
 use std::future::{poll_fn, ready};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use futures_core::Stream;
 
@@ -22,8 +23,8 @@ use crate::waiting::now;
 /// reference or not at all. A piece that is an error breaks the reply off, so that the client detects that the body is
 /// incomplete; the error is logged.
 ///
-/// The SDK notices at the next piece that the client has left. A stream whose next piece does not come holds its call: write a
-/// piece now and then, or end the stream.
+/// When the client leaves, or wants no body (`HEAD`), the pieces are dropped: in an asynchronous module at once, also while the
+/// next piece does not come; in a synchronous module at the next piece.
 #[derive(Debug)]
 #[must_use = "a reply does nothing until the handler returns it"]
 pub struct Streamed<P> {
@@ -89,8 +90,8 @@ impl<S: Stream<Item: Piece>> Pieces for OfStream<S> {
 }
 
 impl<P: Pieces> Streamed<P> {
-    /// Writes the reply. The error is that of the head, of a piece or of the client that left.
-    async fn write<F: ModuleForm>(mut self, request: Option<&Request>) -> Result<(), Failure> {
+    /// Writes the reply. The error is one of the head: what happens later changes no outcome, since the client has the status.
+    async fn write<F: ModuleForm>(mut self, request: Option<&Request>) -> Result<Outcome, Failure> {
         let Some(request) = request else {
             let message =
                 "a handler whose reply is an iterator or a stream takes the context by reference or not at all";
@@ -99,20 +100,39 @@ impl<P: Pieces> Streamed<P> {
         let head = self.head.into_raw()?;
         let opened = request.raw.open_reply(head.status, &head.headers);
         let writer = BodyWriter::<F>::new(opened.map_err(Failure::from_call("open_reply"))?);
-        while let Some(piece) = self.pieces.next().await {
-            let piece = piece.inspect_err(|failure| crate::log::error!("the reply is broken off: {failure}"))?;
-            if !piece.is_empty() {
-                F::write(&writer, piece).await?;
-            }
+        if write_pieces(&mut self.pieces, &writer).await {
+            // Fails only if the client left.
+            let _ = F::finish(writer).await;
         }
-        F::finish(writer).await
+        Ok(Outcome::Deferred)
     }
 }
 
-fn outcome(written: Result<(), Failure>) -> Outcome {
-    match written {
-        Ok(()) => Outcome::Deferred,
-        Err(failure) => Outcome::Thrown(failure),
+/// Returns whether all pieces are written. Otherwise a piece is an error, or the client has left.
+async fn write_pieces<F: ModuleForm>(pieces: &mut impl Pieces, writer: &BodyWriter<F>) -> bool {
+    let mut closed = pin!(F::closed(writer));
+    loop {
+        let piece = {
+            let mut next = pin!(pieces.next());
+            poll_fn(|task| match next.as_mut().poll(task) {
+                Poll::Ready(piece) => Poll::Ready(Some(piece)),
+                Poll::Pending => closed.as_mut().poll(task).map(|()| None),
+            })
+            .await
+        };
+        let written = match piece {
+            Some(Some(Ok(piece))) if piece.is_empty() => Ok(()),
+            Some(Some(Ok(piece))) => F::write(writer, piece).await,
+            Some(Some(Err(failure))) => {
+                crate::log::error!("the reply is broken off: {failure}");
+                return false;
+            }
+            Some(None) => return true,
+            None => return false,
+        };
+        if written.is_err() {
+            return false;
+        }
     }
 }
 
@@ -120,15 +140,15 @@ impl<P: Pieces> IntoOutcome for Streamed<P> {
     const KEEPS_CONTEXT: bool = true;
 
     fn into_outcome(self) -> Outcome {
-        outcome(now(self.write::<Blocking>(None)))
+        self.outcome_now(None)
     }
 
     fn outcome_now(self, request: Option<&Request>) -> Outcome {
-        outcome(now(self.write::<Blocking>(request)))
+        now(self.write::<Blocking>(request)).unwrap_or_else(Outcome::Thrown)
     }
 
     async fn outcome(self, request: Option<&Request>) -> Outcome {
-        outcome(self.write::<Async>(request).await)
+        self.write::<Async>(request).await.unwrap_or_else(Outcome::Thrown)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Request and reply bodies.
 
-use std::future::{poll_fn, ready};
+use std::future::{Future, poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,6 +8,7 @@ use std::task::{Context as TaskContext, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use event_listener::Event;
 use futures_channel::mpsc;
 use futures_util::task::AtomicWaker;
 use futures_util::{SinkExt, StreamExt, stream};
@@ -94,6 +95,20 @@ struct WriteLimit {
     writer: AtomicWaker,
     /// Whether the writer was told that nobody reads.
     is_left: AtomicBool,
+    /// Notified when the body is dropped. Without a listener it costs nothing.
+    closing: Event,
+}
+
+/// Lies in the body that a [`BodyWriter`] writes, and is dropped with that body, after the receiver of the chunks.
+struct Reader(Arc<WriteLimit>);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // `Event::notify` allocates, even if nobody listens.
+        if self.0.closing.total_listeners() > 0 {
+            self.0.closing.notify(usize::MAX);
+        }
+    }
 }
 
 /// The number of bytes that a streamed body may have, and how many of them are left.
@@ -131,12 +146,17 @@ impl Body {
     /// A body that is written chunk by chunk, with room for one chunk that was not yet read.
     pub fn channel() -> (BodyWriter, Self) {
         let (sender, receiver) = mpsc::channel(0);
-        let data = |chunk: Option<Bytes>| chunk.map(|chunk| Ok(Frame::data(chunk)));
+        let limit = Arc::<WriteLimit>::default();
+        let reader = Reader(limit.clone());
+        let data = move |chunk: Option<Bytes>| {
+            let _reader = &reader;
+            chunk.map(|chunk| Ok(Frame::data(chunk)))
+        };
         // Only a writer that was dropped closes the channel before the end.
         let broken_off = stream::iter([Some(Err(BodyError::Incomplete))]);
         let chunks = receiver.map(data).chain(broken_off);
         let chunks = StreamBody::new(chunks.take_while(|chunk| ready(chunk.is_some())).filter_map(ready));
-        let (limit, mut body) = (Arc::<WriteLimit>::default(), Self::stream(chunks));
+        let mut body = Self::stream(chunks);
         if let BodyKind::Stream { writing, .. } = &mut body.0 {
             *writing = Some(limit.clone());
         }
@@ -355,6 +375,23 @@ impl BodyWriter {
     /// Cancelled, the body counts as broken off.
     pub async fn finish(mut self) -> Result<(), Failure> {
         self.send(None).await
+    }
+
+    /// Completes when nobody reads the body any more: the client went away, or wants no body, as for HEAD.
+    ///
+    /// For a writer whose next chunk may never come. [`write`](Self::write) tells the same at the next chunk.
+    ///
+    /// # Cancel safety
+    /// Cancel safe. The future does not keep the body open.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let listener = self.limit.closing.listen();
+        // The body may have been dropped before.
+        let is_closed = self.sender.is_closed();
+        async move {
+            if !is_closed {
+                listener.await;
+            }
+        }
     }
 
     /// Breaks the body off from elsewhere.

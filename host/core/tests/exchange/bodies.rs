@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
 use pointwork_core::{
     Body, BodyMode, BusOptions, Context, CrashKind, Executor, Failure, FailureCode, Handler, HandlerFuture,
     IntoReply as _, RequestLimits, RouterOptions,
@@ -163,6 +164,25 @@ async fn a_whole_body_that_breaks_off_ends_the_request() {
     let late = body.within(Some(Duration::from_millis(10)), &executor);
     assert_eq!(stand.send(post(late)).await.0, StatusCode::REQUEST_TIMEOUT);
     assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_writer_without_a_chunk_learns_that_nobody_reads() {
+    let (mut writer, mut body) = Body::channel();
+    let closed = writer.closed();
+    let mut waits = Box::pin(writer.closed());
+    assert!((&mut waits).now_or_never().is_none());
+    let reading = tokio::spawn(async move {
+        body.frame().await.unwrap().unwrap();
+        body
+    });
+    writer.write("one").await.unwrap();
+    assert!((&mut waits).now_or_never().is_none(), "the body is read");
+    drop(reading.await.unwrap());
+    waits.now_or_never().expect("the body is dropped");
+    closed.await;
+    writer.closed().await;
+    assert_eq!(writer.write("two").await.unwrap_err().code(), &FailureCode::GONE);
 }
 
 #[tokio::test]

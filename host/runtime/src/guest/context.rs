@@ -483,4 +483,13 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         let writer = accessor.with(|mut access| access.get().table.get(&writer).map(|writer| writer.0.clone()))?;
         Ok(finish(writer).await)
     }
+    async fn closed(accessor: &Accessor<T, Self>, writer: Resource<Writer>) -> Result<()> {
+        let writer = accessor.with(|mut access| access.get().table.get(&writer).map(|writer| writer.0.clone()))?;
+        // A write that waits ends when nobody reads any more.
+        let closed = writer.lock().await.as_ref().map(|open| open.writer.closed());
+        if let Some(closed) = closed {
+            closed.await;
+        }
+        Ok(())
+    }
 }

@@ -281,6 +281,13 @@ impl Parts {
             .stream(rows)
     }
 
+    /// One piece, and then none for ever.
+    #[get("silent")]
+    async fn silent() -> Streamed<impl Pieces> {
+        let pieces = stream::iter(["begun"]).chain(stream::pending());
+        Reply::new(HttpStatus::OK).stream(pieces)
+    }
+
     #[get("broken")]
     async fn broken(ctx: &AsyncContext) -> Streamed<impl Pieces> {
         let failure = ctx.throw(HttpStatus::CONFLICT, "no more");

@@ -8,8 +8,10 @@ use pointwork_core::{Crash, CrashKind, Delivery, Payload};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::eventually;
 use crate::case::{Harness, cases};
 use crate::client::{PATIENCE, Request};
+use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
@@ -22,6 +24,7 @@ cases![
     a_client_that_goes_away_within_the_body_is_told_to_the_guest: A1, H4, H9;
     a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3;
     a_reply_that_is_returned_beside_an_open_one_breaks_it_off: A1, H4, H7;
+    a_stream_whose_next_piece_never_comes_ends_with_its_client [RustAsync]: A1, H21;
 ];
 
 /// Longer than any buffer on the way, and than the memory of an instance.
@@ -219,4 +222,29 @@ async fn a_reply_that_is_returned_beside_an_open_one_breaks_it_off(harness: Harn
         live.shutdown().await;
     }
     Ok(())
+}
+
+async fn a_stream_whose_next_piece_never_comes_ends_with_its_client(harness: Harness) -> Result<()> {
+    let module = harness.fixture(Fixture::RustAsync).await?;
+    let live = harness.start(AppSpec::new().load("parts", module)).await?;
+    let calls = || -> usize {
+        let statuses = live.control().statuses();
+        statuses.iter().map(|status| status.usage.in_flight).sum()
+    };
+    let request = Request::new("GET", "/parts/silent").to_bytes(&live.address().to_string());
+    let mut clients = Vec::new();
+    for _ in 0..20 {
+        let mut connection = live.connect().await?;
+        connection.write(&request).await?;
+        connection.read_head().await?;
+        connection.await_body(1).await?;
+        clients.push(connection);
+    }
+    assert_eq!(calls(), 20);
+    drop(clients);
+    eventually("the calls have ended", || calls() == 0).await?;
+    // A client that wants no body has it all with the head.
+    assert_eq!(live.call("HEAD", "/parts/silent").await?.status, 200);
+    eventually("the call of HEAD has ended", || calls() == 0).await?;
+    live.ends_without_a_crash().await
 }

@@ -138,6 +138,11 @@ impl NativeBodyWriter {
         Ok(())
     }
 
+    /// Whether the client of the test has left.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.cancelled
+    }
+
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         self.0.is_finished.set(true);
         Ok(())

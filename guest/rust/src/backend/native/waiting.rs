@@ -1,4 +1,6 @@
-//! The interfaces `context-async` and `events-async`. Nothing here ever waits.
+//! The interfaces `context-async` and `events-async`. Nothing here waits but for a client that leaves, which it has done before.
+
+use std::future::pending;
 
 use super::{NativeBodyReader, NativeBodyWriter, NativeContext, NativeDelivery};
 use crate::bindings::types::{Failure, Payload};
@@ -25,6 +27,12 @@ pub(crate) async fn write(writer: &NativeBodyWriter, chunk: Vec<u8>) -> Result<(
 
 pub(crate) async fn finish(writer: &NativeBodyWriter) -> Result<(), Failure> {
     writer.finish()
+}
+
+pub(crate) async fn closed(writer: &NativeBodyWriter) {
+    if !writer.is_closed() {
+        pending().await
+    }
 }
 
 pub(crate) async fn call_from(delivery: &NativeDelivery, event: String, payload: Payload) -> Result<Payload, Failure> {
