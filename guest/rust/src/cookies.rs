@@ -6,6 +6,7 @@ use cookie::{Cookie, CookieJar, Key};
 
 use crate::extract::{FromRequest, OptionalFromRequest};
 use crate::failure::Failure;
+use crate::header;
 use crate::reply::{Reply, ReplyParts};
 use crate::request::Request;
 use crate::variables::GivenVariables;
@@ -61,28 +62,41 @@ use crate::variables::GivenVariables;
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "cookies are set only if the handler returns them"]
-pub struct Cookies(CookieJar);
+pub struct Cookies {
+    jar: CookieJar,
+    /// The error of the first wrong cookie, which is the reply instead.
+    invalid: Option<Box<Failure>>,
+}
 
 impl Cookies {
     /// The value of a cookie; `None` if the request has none of that name, or it was removed.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(Cookie::value)
+        self.jar.get(name).map(Cookie::value)
     }
 
     /// All cookies, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Cookie<'static>> {
-        self.0.iter()
+        self.jar.iter()
     }
 
     /// Sets a cookie.
+    ///
+    /// A path or a domain with a semicolon or a control character, such as those of a client's input, makes the reply 500
+    /// with the code `invalid-reply`. The log has the place of the call.
+    #[track_caller]
     pub fn set(mut self, cookie: impl Into<Cookie<'static>>) -> Self {
-        self.0.add(cookie);
+        let cookie = cookie.into();
+        self.check(&cookie);
+        self.jar.add(cookie);
         self
     }
 
     /// Tells the client to forget a cookie. Its path and domain must be those with which it was set.
+    #[track_caller]
     pub fn remove(mut self, cookie: impl Into<Cookie<'static>>) -> Self {
-        self.0.remove(cookie);
+        let cookie = cookie.into();
+        self.check(&cookie);
+        self.jar.remove(cookie);
         self
     }
 
@@ -91,14 +105,29 @@ impl Cookies {
     ///
     /// The signature is that of the value. A client can use the value of one signed cookie for another one.
     pub fn signed(&self, key: &CookieKey, name: &str) -> Option<String> {
-        let cookie = self.0.signed(&key.0).get(name)?;
+        let cookie = self.jar.signed(&key.0).get(name)?;
         Some(cookie.value().to_owned())
     }
 
     /// Sets a cookie whose value clients can read, and cannot change.
+    #[track_caller]
     pub fn set_signed(mut self, key: &CookieKey, cookie: impl Into<Cookie<'static>>) -> Self {
-        self.0.signed_mut(&key.0).add(cookie);
+        let cookie = cookie.into();
+        self.check(&cookie);
+        self.jar.signed_mut(&key.0).add(cookie);
         self
+    }
+
+    /// Looks for what would be an attribute or a header of its own. Names and values are encoded, these are not.
+    #[track_caller]
+    fn check(&mut self, cookie: &Cookie<'_>) {
+        for (attribute, value) in [("path", cookie.path()), ("domain", cookie.domain())] {
+            let mut bytes = value.unwrap_or_default().bytes();
+            if let Some(byte) = bytes.find(|byte| *byte == b';' || byte.is_ascii_control()) {
+                let problem = format!("the {attribute} of cookie `{}` has the byte {byte}", cookie.name());
+                self.invalid.get_or_insert(Box::new(header::invalid(&problem)));
+            }
+        }
     }
 }
 
@@ -129,14 +158,16 @@ impl OptionalFromRequest for Cookies {
                 }
             }
         }
-        Ok(Some(Self(jar)))
+        Ok(Some(Self { jar, invalid: None }))
     }
 }
 
 /// One header `set-cookie` for each cookie that was added or removed.
 impl ReplyParts for Cookies {
-    fn add_to(self, mut reply: Reply) -> Reply {
-        for cookie in self.0.delta() {
+    fn add_to(self, reply: Reply) -> Reply {
+        // First: a header could be wrong by the same byte, and has another place.
+        let mut reply = reply.or_invalid(self.invalid);
+        for cookie in self.jar.delta() {
             reply = reply.header("set-cookie", cookie.encoded().to_string());
         }
         reply

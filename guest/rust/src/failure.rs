@@ -183,7 +183,7 @@ impl Failure {
         if self.called.is_some() && self.status >= 500 {
             // The host logs overload itself, one line for many calls. A client that leaves before the end of its reply is no
             // error.
-            let is_left = self.code == GONE && matches!(self.called, Some("write" | "finish"));
+            let is_left = self.code == GONE && matches!(self.called, Some("open_reply" | "write" | "finish"));
             if self.code != OVERLOADED && !is_left {
                 crate::log::error!("{self}");
             }

@@ -23,10 +23,13 @@ pub(crate) fn check(name: &str, value: &[u8]) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::invalid_reply(format!(
-        "{problem}; it is made at {}",
-        Location::caller()
-    )))
+    Err(invalid(&problem))
+}
+
+/// The failure of a reply that is not valid HTTP, with the place of the caller.
+#[track_caller]
+pub(crate) fn invalid(problem: &str) -> Failure {
+    Failure::invalid_reply(format!("{problem}; it is made at {}", Location::caller()))
 }
 
 fn is_name(name: &str) -> bool {

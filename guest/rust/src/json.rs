@@ -1,5 +1,6 @@
 //! JSON: the type for request and reply bodies, and how forms are read.
 
+use percent_encoding::percent_decode;
 use pointwork_events::json::at_field;
 use serde::de::DeserializeOwned;
 
@@ -55,5 +56,21 @@ deref! { Json }
 
 /// Reads names and values, as in a query and a form. The error contains the field and the expected type.
 pub(crate) fn from_form<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    check_utf8(text)?;
     serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text)).map_err(at_field)
+}
+
+/// Refuses what is not UTF-8, which the parser of forms would replace.
+fn check_utf8(text: &[u8]) -> Result<(), String> {
+    let is_utf8 = |text| percent_decode(text).decode_utf8().is_ok();
+    match text.split(|byte| *byte == b'&').find(|pair| !is_utf8(pair)) {
+        None => Ok(()),
+        Some(pair) => {
+            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
+            Err(format!(
+                "`{}`: expected UTF-8",
+                percent_decode(name).decode_utf8_lossy()
+            ))
+        }
+    }
 }

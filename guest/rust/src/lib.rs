@@ -58,8 +58,8 @@
 //! - [`Context`] or `&Context` ([`AsyncContext`] in an asynchronous module): the request, its reply, and
 //!   everything else that a controller can do;
 //! - [`Path<T>`](Path), the path parameter with the argument's name, [`Params<T>`](Params), all path parameters, [`Query<T>`](Query)
-//!   and [`HeaderMap`], all headers;
-//! - one of [`Json<T>`](Json), [`Form<T>`](Form), `String` and `Vec<u8>`, the body;
+//!   [`Bearer`], a token, and [`HeaderMap`], all headers;
+//! - one of [`Json<T>`](Json), [`Form<T>`](Form), [`JsonOrForm<T>`](JsonOrForm), `String` and `Vec<u8>`, the body;
 //! - [`Guarded<G>`](Guarded), the value of a [guard](macro@guard);
 //! - types that implement [`FromRequest`], [`FromBody`] or [`FromContext`];
 //! - `Option` of them, `None` if the request does not have the value, and `Result<…, Failure>`.
@@ -190,8 +190,8 @@ pub use cookie;
 pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
 pub use extract::{
-    Form, FromBody, FromContext, FromRequest, OptionalFromContext, OptionalFromRequest, Params, Path, Query,
-    RequestBody,
+    Bearer, Form, FromBody, FromContext, FromRequest, JsonOrForm, OptionalFromContext, OptionalFromRequest, Params,
+    Path, Query, RequestBody,
 };
 pub use failure::{Failure, IntoFailure};
 pub use guard::{AfterHook, Guard, Guarded};

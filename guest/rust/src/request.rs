@@ -31,8 +31,8 @@ impl Request {
         self.raw.path()
     }
 
-    /// The query as the client sent it, without the `?`; `None` if there was no `?`. [`Query`](crate::Query) is the
-    /// typed way to read it.
+    /// The query as the client sent it, with percent-escapes and without the `?`; `None` if there was no `?`.
+    /// [`Query`](crate::Query) is the typed way to read it, which refuses what is not UTF-8.
     pub fn query(&self) -> Option<String> {
         self.raw.query()
     }

@@ -11,7 +11,8 @@ use crate::request::Request;
 /// Another argument whose value is validated by the crate `garde`: `Valid<Json<T>>`, `Valid<Form<T>>`, `Valid<Query<T>>`,
 /// `Valid<Params<T>>`. Needs the feature `garde`.
 ///
-/// A value that is not valid is refused with 422, and the detail `fields` lists the fields, up to 50, with what is wrong. The module
+/// A value that is not valid is refused with 422, and the detail `fields` lists the fields, up to 50, with what is wrong, in the
+/// order of `garde`: its derive macro sorts the fields of a struct by name. Each text has at most 200 bytes. The module
 /// depends on `garde` itself, since its derive macro names the crate. Its features `email` and `pattern` link a crate for
 /// regular expressions, which makes a component several times as large.
 ///
@@ -109,7 +110,8 @@ const MOST_FIELDS: usize = 50;
 const LONGEST_TEXT: usize = 200;
 
 fn refused(report: &Report) -> Failure {
-    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST_TEXT)].to_owned();
+    // JSON writes a control character with six bytes, and the host refuses details of more than 64 KiB.
+    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST_TEXT)].replace(char::is_control, "\u{fffd}");
     let fields = report.iter().map(|(path, error)| InvalidField {
         field: cut(&path.to_string()),
         message: cut(error.message()),

@@ -92,8 +92,8 @@ fn parts_are_read_in_chunks_one_after_the_other() {
     let request = post("/files")
         .part("title", "green tea")
         .file("image", "tea.png", "image/png", vec![b'x'; 100_000]);
-    let expected = "Some(\"title\") None None 9 bytes in one chunk(s)\n\
-                    Some(\"image\") Some(\"tea.png\") Some(\"image/png\") 100000 bytes in many chunk(s)";
+    let expected = "\"title\" None None 9 bytes in one chunk(s)\n\
+                    \"image\" Some(\"tea.png\") Some(\"image/png\") 100000 bytes in many chunk(s)";
     assert_eq!(
         request
             .part("empty", "")
@@ -152,6 +152,49 @@ fn a_body_that_is_cut_off_is_400_wherever_it_ends() {
         let answer = raw("/count", &whole.as_bytes()[..end]);
         assert_eq!(answer.status(), 400, "{end}: {:?}", answer.message());
     }
+}
+
+/// A part with this head, and one that is as it should be.
+fn with_head(head: &[u8]) -> Vec<u8> {
+    let other = b"value\r\n--b\r\ncontent-disposition: form-data; name=\"n\"\r\n\r\nother\r\n--b--";
+    [b"--b", head, other].concat()
+}
+
+#[test]
+fn a_part_without_a_name_in_utf8_is_400() {
+    let no_header = "has no header `content-disposition`";
+    let not_utf8 = "has a header `content-disposition` that is not UTF-8";
+    for (head, problem) in [
+        (&b"\r\n\r\n"[..], no_header),
+        (b"\r\nx-part: a\r\n\r\n", no_header),
+        (b"\r\ncontent-disposition: form-data\r\n\r\n", "has no name"),
+        (b"\r\ncontent-disposition: form-data; name=\"a\r\n\r\n", "has no name"),
+        (b"\r\ncontent-disposition: form-data; name=\"\xe4\"\r\n\r\n", not_utf8),
+        (
+            b"\r\ncontent-disposition: form-data; name=\"a\"; filename=\"\xe4\"\r\n\r\n",
+            not_utf8,
+        ),
+    ] {
+        let answer = raw("/count", with_head(head));
+        let message = format!("body: a part {problem}, expected `content-disposition: form-data; name=\"…\"` in UTF-8");
+        assert_eq!((answer.status(), answer.message()), (400, Some(message.as_str())));
+    }
+    assert_eq!(raw("/count", "--b\r\n\r\nvalue\r\n--b--").status(), 400);
+}
+
+#[test]
+fn spaces_after_a_boundary_are_padding() {
+    let body = with_head(b" \t \r\ncontent-disposition: form-data; name=\"a\"\r\n\r\n");
+    assert_eq!(raw("/count", [&body[..], b" \t\r\nepilogue"].concat()).text(), "2");
+    // The padding of the first boundary goes on in the next chunk.
+    let body = with_head(
+        &[
+            " ".repeat(20_000).as_bytes(),
+            b"\r\ncontent-disposition: form-data; name=a\r\n\r\n",
+        ]
+        .concat(),
+    );
+    assert_eq!(raw("/count", body).text(), "2");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use pointwork_guest::cookie::Cookie;
 use pointwork_guest::testing::{Answer, TestRequest};
 use pointwork_guest::{
     Conditions, Context, CookieKey, Cookies, ETag, Failure, LastModified, NoContent, Payload, ReplyParts, TypedHeader,
@@ -243,6 +244,45 @@ fn a_value_of_a_cookie_is_encoded() {
         answer.cookie("a").as_deref(),
         Some("1%0D%0Ax-forged%3A%201%3B%20Path%3D%2F")
     );
+}
+
+#[test]
+fn an_attribute_in_the_path_or_domain_of_a_cookie_is_500_with_the_place() {
+    let set = |cookie: Cookie<'static>| {
+        [
+            Cookies::default().set(cookie.clone()),
+            Cookies::default().remove(cookie),
+        ]
+    };
+    let signed = |cookie: Cookie<'static>| Cookies::default().set_signed(&key(1), cookie);
+    let with_path = |path: &'static str| Cookie::build(("a", "1")).path(path).build();
+    let with_domain = |domain: &'static str| Cookie::build(("a", "1")).domain(domain).build();
+    let one = |cookies: Cookies| TestRequest::get("/").run_with(move |_| (cookies, "ok"));
+    for (cookie, problem) in [
+        (with_path("/; HttpOnly"), "the path of cookie `a` has the byte 59"),
+        (with_path("/\r\nx-forged: 1"), "the path of cookie `a` has the byte 13"),
+        (
+            with_domain("a.example;Secure"),
+            "the domain of cookie `a` has the byte 59",
+        ),
+        (
+            with_domain("a.example\u{7f}"),
+            "the domain of cookie `a` has the byte 127",
+        ),
+    ] {
+        for cookies in set(cookie.clone()) {
+            let answer = one(cookies);
+            let failure = answer.failure().expect("the cookie is wrong");
+            assert_eq!((answer.status(), failure.code()), (500, "invalid-reply"), "{cookie:?}");
+            let expected = format!("{problem}; it is made at {}:", file!());
+            assert!(failure.message().starts_with(&expected), "{failure}");
+            assert!(answer.headers().is_empty());
+        }
+        assert_eq!(one(signed(cookie)).status(), 500);
+    }
+    let cookies = with_path("/a b/ä").into_owned();
+    let answer = one(Cookies::default().set(cookies).set(with_domain(".a.example")));
+    assert_eq!((answer.status(), answer.headers().len()), (200, 1));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use pointwork_guest::testing::{Answer, TestRequest};
 use pointwork_guest::{
-    Context, Created, Failure, HeaderMap, HeaderName, HeaderValue, Html, HttpStatus, IntoReply, Json, NoContent, Query,
-    Redirect, Reply, ReplyParts as _, controller,
+    Context, Created, Failure, HeaderMap, HeaderName, HeaderValue, Html, HttpStatus, IntoReply, Json, NoContent,
+    Payload, Query, Redirect, Reply, ReplyParts as _, controller,
 };
 use serde::Deserialize;
 
@@ -67,7 +67,7 @@ fn each_kind_of_reply_has_its_status_and_headers() {
         (answer.status(), location, kind, answer.text())
     };
     let run = |reply: fn() -> Result<Reply, Failure>| of(TestRequest::get("/").run_with(move |_| reply()));
-    let location = || Some("/a?b=ä".to_owned());
+    let location = || Some("/a?b=%C3%A4".to_owned());
     assert_eq!(
         run(|| Redirect::to("/a?b=ä").into_reply()),
         (303, location(), None, String::new())
@@ -88,6 +88,38 @@ fn each_kind_of_reply_has_its_status_and_headers() {
         run(|| (404_u16, Html("<p>".to_owned())).into_reply()),
         (404, None, html, "<p>".into())
     );
+}
+
+#[test]
+fn a_location_is_encoded_where_a_url_needs_it() {
+    for (location, sent) in [
+        ("/größe?maß=10 €#ä", "/gr%C3%B6%C3%9Fe?ma%C3%9F=10%20%E2%82%AC#%C3%A4"),
+        (
+            "https://a.example/%C3%A4?b=100%&c=[d]",
+            "https://a.example/%C3%A4?b=100%&c=[d]",
+        ),
+        ("", ""),
+    ] {
+        let answer = TestRequest::get("/").run_with(|_| Redirect::to(location));
+        assert_eq!(
+            (answer.status(), answer.header("location").as_deref()),
+            (303, Some(sent))
+        );
+        let answer = TestRequest::get("/").run_with(|_| Created(location, "made"));
+        assert_eq!(
+            (answer.status(), answer.header("location").as_deref()),
+            (201, Some(sent))
+        );
+    }
+}
+
+#[test]
+fn every_404_without_a_message_has_the_same() {
+    let none = TestRequest::get("/").run_with(|_| None::<String>);
+    let status = TestRequest::get("/").run_with(|_| Err::<String, _>(HttpStatus::NOT_FOUND));
+    for answer in [none, status] {
+        assert_eq!((answer.status(), answer.message()), (404, Some("Not Found")));
+    }
 }
 
 #[test]
@@ -182,6 +214,63 @@ fn a_handler_can_send_another_reply_after_one_that_is_not_valid() {
         ctx.send(failure)
     });
     assert_eq!((answer.status(), answer.failure()), (500, None));
+}
+
+/// What the host refuses, and why.
+fn refused() -> Vec<(Reply, &'static str)> {
+    let of_status = |status: u16| {
+        (
+            Reply::new(status),
+            "cannot be the status of a reply; expected 200 to 599",
+        )
+    };
+    let mut all: Vec<_> = [0, 100, 199, 600, 999].map(of_status).into();
+    let long = Reply::new(200_u16).header("x-long", "x".repeat(70_000));
+    all.push((long, "1 headers of 70038 bytes are too many; expected 65536 at most"));
+    let many = (0..2_000).fold(Reply::new(200_u16), |reply, _| reply.header("x", "y"));
+    all.push((many, "2000 headers of 68000 bytes are too many"));
+    for text in ["<", "", "{} {}"] {
+        let payload = Payload::new("application/json", text);
+        let reply = payload.into_reply().expect("a payload is a reply");
+        all.push((reply, "the body is declared as JSON and is none: "));
+    }
+    all
+}
+
+#[test]
+fn a_reply_that_the_host_refuses_is_refused_in_a_unit_test() {
+    for (reply, problem) in refused() {
+        let returned = reply.clone();
+        let answer = TestRequest::get("/").run_with(move |_| returned);
+        let failure = answer.failure().expect("the reply is refused");
+        assert_eq!((answer.status(), failure.code()), (500, "invalid-reply"));
+        assert!(failure.message().contains(problem), "{failure}");
+        assert_eq!(answer.message(), Some("the server could not answer the request"));
+        let answer = TestRequest::get("/").run_with(move |ctx| match ctx.send(reply) {
+            Err(failure) => ctx.send(failure.to_string()),
+            Ok(()) => Ok(()),
+        });
+        let text = answer.text();
+        assert!(
+            text.starts_with("`send` failed with `invalid-reply`: ") && text.contains(problem),
+            "{text}"
+        );
+    }
+    let answer = TestRequest::get("/").run_with(|ctx| ctx.open_reply(Reply::new(999_u16)).map(|_| ()));
+    assert_eq!(answer.failure().map(Failure::code), Some("invalid-reply"));
+    let answer = TestRequest::get("/").run_with(|_| Failure::new(404_u16, "no").detail("long", "x".repeat(70_000)));
+    assert_eq!(answer.failure().map(Failure::code), Some("invalid-reply"));
+}
+
+#[test]
+fn a_reply_at_the_edge_of_the_rules_is_sent() {
+    for status in [200_u16, 599] {
+        assert_eq!(TestRequest::get("/").run_with(|_| Reply::new(status)).status(), status);
+    }
+    let reply = Reply::new(200_u16).header("x", "y".repeat(65_536 - 33));
+    assert_eq!(TestRequest::get("/").run_with(|_| reply).status(), 200);
+    let payload = Payload::new("application/json", " {} ");
+    assert_eq!(TestRequest::get("/").run_with(|_| payload).text(), " {} ");
 }
 
 #[test]

@@ -5,8 +5,8 @@ mod tests;
 
 use booking_events::{Book, Booking, BookingById, BookingsOn, KeepPicture, NewBooking, Page, PictureById, UserOf};
 use pointwork_guest::{
-    Conditions, Context, CookieKey, Cookies, Created, ETag, Failure, Form, Guarded, HttpStatus, Json, Multipart,
-    NoContent, Path, Payload, Query, Redirect, Unmodified, Valid, controller, cookie::Cookie, guard, module,
+    Bearer, Conditions, Context, CookieKey, Cookies, Created, ETag, Failure, Form, Guarded, HttpStatus, Json,
+    Multipart, NoContent, Path, Payload, Query, Redirect, Unmodified, Valid, controller, cookie::Cookie, guard, module,
 };
 use uuid::Uuid;
 
@@ -17,12 +17,9 @@ struct SignedIn;
 
 #[guard]
 impl SignedIn {
-    fn check(ctx: &Context) -> Result<String> {
-        let header = ctx.header("authorization").unwrap_or_default();
-        let token = header.strip_prefix("Bearer ").unwrap_or_default();
-        let user = ctx.call::<UserOf>(token.to_owned())?;
-        let refused = ctx.throw(HttpStatus::UNAUTHORIZED, "no valid token");
-        user.ok_or(refused.header("www-authenticate", "Bearer"))
+    fn check(ctx: &Context, token: Bearer) -> Result<String> {
+        let user = ctx.call::<UserOf>(token.0)?;
+        user.ok_or_else(|| Bearer::refused("no valid token"))
     }
 }
 

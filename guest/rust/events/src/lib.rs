@@ -33,6 +33,8 @@
 pub mod json;
 mod name;
 mod payload;
+#[doc(hidden)]
+pub mod reply;
 
 pub use name::is_event_name;
 pub use payload::{EventData, Payload, PayloadError};

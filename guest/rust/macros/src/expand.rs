@@ -1,6 +1,6 @@
 //! The code that handlers and listeners have in common.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned as _;
@@ -20,6 +20,28 @@ pub(crate) struct Names {
     pub(crate) last: Option<TokenStream>,
     /// Ends the function with the `error` of an argument.
     pub(crate) fail: TokenStream,
+}
+
+impl Names {
+    /// An item of the argument's trait, with the arguments of a call.
+    ///
+    /// The compiler gives an expression the span from its first token to its last one: here that of the type. It reports
+    /// errors of the same span once.
+    pub(crate) fn item(
+        &self,
+        ty: impl ToTokens,
+        form: &TokenStream,
+        item: &str,
+        arguments: Option<TokenStream>,
+    ) -> TokenStream {
+        let mut tokens = ty.to_token_stream().into_iter().map(|token| token.span());
+        let first = tokens.next().unwrap_or_else(Span::call_site);
+        let last = tokens.last().unwrap_or(first);
+        let (trait_, item) = (&self.argument, Ident::new(item, last));
+        let arguments = arguments.map(|arguments| quote_spanned!(last=> (#arguments)));
+        let item = quote_spanned!(first=> <#ty as #trait_<#form, _>>::#item);
+        quote!(#item #arguments)
+    }
 }
 
 /// How the arguments of a handler or guard are read, and its guards and hooks run.
@@ -68,11 +90,11 @@ pub(crate) fn call(
 ) -> TokenStream {
     let generics = signature.form_parameter.as_ref().map(|_| quote!(::<#form>));
     let Names {
-        argument: trait_,
         source,
         lent,
         last,
         fail,
+        ..
     } = names;
     let (mut reads, mut finishes, mut lends, mut passed) =
         (TokenStream::new(), TokenStream::new(), TokenStream::new(), Vec::new());
@@ -86,12 +108,12 @@ pub(crate) fn call(
             };
         });
         if let Some(lent) = lent.as_ref().filter(|_| argument.is_reference) {
-            let lend = function(ty, trait_, form, "lend", quote!(&#ready, #lent));
+            let lend = names.item(ty, form, "lend", Some(quote!(&#ready, #lent)));
             lends.extend(quote!(let #value = #lend;));
             passed.push(quote_spanned!(ty.span()=> #value));
             continue;
         }
-        let finish = function(ty, trait_, form, "finish", quote!(#ready, &mut source));
+        let finish = names.item(ty, form, "finish", Some(quote!(#ready, &mut source)));
         finishes.extend(quote!(let #value = #finish;));
         let reference = argument.is_reference.then(|| quote!(&));
         passed.push(quote_spanned!(ty.span()=> #reference #value));
@@ -109,34 +131,6 @@ pub(crate) fn call(
         #[allow(deprecated, reason = "a deprecated function is still served")]
         let value = #value;
     }
-}
-
-/// A constant of the trait of an argument. Its first and last token are those of the type, which makes two errors about the
-/// type one: the compiler reports equal errors once.
-pub(crate) fn constant(ty: &impl ToTokens, trait_: &TokenStream, form: &TokenStream, name: &str) -> TokenStream {
-    let ty = ty.to_token_stream();
-    let name = Ident::new(name, last(&ty));
-    quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::#name)
-}
-
-/// A call of a function of that trait, likewise.
-pub(crate) fn function(
-    ty: &Type,
-    trait_: &TokenStream,
-    form: &TokenStream,
-    name: &str,
-    arguments: TokenStream,
-) -> TokenStream {
-    let mut called = constant(ty, trait_, form, name);
-    let mut arguments = Group::new(Delimiter::Parenthesis, arguments);
-    arguments.set_span(last(&ty.to_token_stream()));
-    called.extend([TokenTree::from(arguments)]);
-    called
-}
-
-fn last(tokens: &TokenStream) -> Span {
-    let last = tokens.clone().into_iter().last();
-    last.map_or_else(Span::call_site, |token| token.span())
 }
 
 /// Waits for a future. A function of its own polls it, which keeps the function's name in the binary: the body of an
@@ -186,9 +180,8 @@ pub(crate) fn check_kinds(
 
 /// Whether an argument is of this kind, as a constant expression.
 pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, names: &Names, kind: &str) -> TokenStream {
-    let (trait_, kind) = (&names.argument, format_ident!("{kind}"));
-    let ty = without_self(argument.ty.to_token_stream(), block);
-    let found = constant(&ty, trait_, form, "KIND");
+    let kind = format_ident!("{kind}");
+    let found = names.item(without_self(argument.ty.to_token_stream(), block), form, "KIND", None);
     quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
 }
 
@@ -200,7 +193,7 @@ pub(crate) fn ready_async(
     names: &Names,
     context: &TokenStream,
 ) -> TokenStream {
-    let ready = function(ty, &names.argument, form, "ready_async", quote!(form, #context, #name));
+    let ready = names.item(ty, form, "ready_async", Some(quote!(form, #context, #name)));
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports, reason = "an argument may have the asynchronous form")]
         use ::pointwork_guest::__private::NotAsync as _;
@@ -212,7 +205,7 @@ pub(crate) fn ready_async(
 /// Whether an argument of a function without `async` has the synchronous form only, as a constant expression, where
 /// `NotAsync` is imported.
 pub(crate) fn is_blocking(ty: &TokenStream, form: &TokenStream, names: &Names) -> TokenStream {
-    let has_form = constant(ty, &names.argument, form, "HAS_FORM");
+    let has_form = names.item(ty, form, "HAS_FORM", None);
     quote!((#has_form && ::pointwork_guest::__private::FormOf::<#ty>::IS_BLOCKING))
 }
 

@@ -7,8 +7,7 @@ use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{
-    Names, Read, call, check_kinds, constant, dispatch, form, function, is_blocking, is_kind, number, ready_async,
-    type_name, without_self,
+    Names, Read, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
 };
 use crate::handler::Handler;
 use crate::mapping::Mapping;
@@ -102,7 +101,7 @@ fn needed(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> Ve
     });
     let arguments = handler.signature.arguments.iter().map(|argument| {
         let argument = without_self(argument.ty.to_token_stream(), ty);
-        constant(&argument, &names.argument, form, "GUARD")
+        names.item(argument, form, "GUARD", None)
     });
     let hooks = handler.hooks.iter().map(|hook| {
         let hook = without_self(hook.to_token_stream(), ty);
@@ -228,12 +227,12 @@ fn body(ty: &Type, handler: &Handler, read: Read, form: &TokenStream, names: &Na
     });
     let call = call(&handler.signature, form, names, |argument| {
         let (ty, name) = (&argument.ty, &argument.name);
-        let function = |function_name| function(ty, &names.argument, form, function_name, quote!(&context, #name));
+        let ready = |item: &str| names.item(ty, form, item, Some(quote!(&context, #name)));
         match read {
-            Read::Blocking => function("ready_now"),
+            Read::Blocking => ready("ready_now"),
             Read::Async => {
-                let ready = function("ready");
-                quote!(#ready.await)
+                let ready = ready("ready");
+                quote_spanned!(ty.span()=> #ready.await)
             }
             Read::Either => ready_async(ty, name, form, names, &quote!(&context)),
         }

@@ -6,7 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{LitStr, Type, TypePath};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, function, number, without_self};
+use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, number, without_self};
 use crate::listener::{Event, Listener};
 use crate::signature::Signature;
 
@@ -105,12 +105,11 @@ fn events(index: u32, listener: &Listener, channel: &LitStr, ty: &Type) -> impl 
 fn body(listener: &Listener, channel: &LitStr, form: &TokenStream, names: &Names) -> TokenStream {
     let Listener { signature, events } = listener;
     let call = call(signature, form, names, |argument| {
-        function(
+        names.item(
             &argument.ty,
-            &names.argument,
             form,
             "read",
-            quote!(&delivery, &mut payload, #channel),
+            Some(quote!(&delivery, &mut payload, #channel)),
         )
     });
     let checks = events.iter().filter_map(|event| match event {

@@ -8,9 +8,7 @@ use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
-use crate::expand::{
-    Names, Read, call, constant, function, is_blocking, is_kind, ready_async, replaced, type_name, without_self,
-};
+use crate::expand::{Names, Read, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
 use crate::signature::{Signature, Terms};
 
 /// A guard or an after-hook.
@@ -385,10 +383,10 @@ impl GuardFunction {
         let is_polled = matches!(reads, Read::Blocking) && signature.is_async;
         let call = call(&signature, form, &names, |argument| {
             let (ty, name) = (&argument.ty, &argument.name);
-            let ready = function(ty, &names.argument, form, "ready", quote!(context, #name));
+            let ready = names.item(ty, form, "ready", Some(quote!(context, #name)));
             match reads {
-                Read::Blocking if !is_polled => quote!(#private::now(#ready)),
-                Read::Blocking | Read::Async => quote!(#ready.await),
+                Read::Blocking if !is_polled => quote_spanned!(ty.span()=> #private::now(#ready)),
+                Read::Blocking | Read::Async => quote_spanned!(ty.span()=> #ready.await),
                 Read::Either => ready_async(ty, name, form, &names, &quote!(context)),
             }
         });
@@ -424,7 +422,7 @@ impl GuardFunction {
             .collect();
         let needed = arguments
             .iter()
-            .map(|argument| constant(argument, &names.argument, form, "GUARD"));
+            .map(|argument| names.item(argument, form, "GUARD", None));
         let is_plain = !is_async && self.signature.form_parameter.is_none();
         let blocking = arguments
             .iter()

@@ -7,8 +7,8 @@ use crate::form::ModuleForm;
 use crate::json::{CONTENT_TYPE, Json};
 use crate::request::Request;
 
-/// A type that handlers can take as an argument, read from the request body: [`Json`], [`Form`](super::Form), `String`,
-/// `Vec<u8>`, and `Option` and `Result<…, Failure>` of them. A handler takes at most one.
+/// A type that handlers can take as an argument, read from the request body: [`Json`], [`Form`](super::Form),
+/// [`JsonOrForm`](super::JsonOrForm), `String`, `Vec<u8>`, and `Option` and `Result<…, Failure>` of them. A handler takes at most one.
 ///
 /// `Option` is `None` if the request has no body: it is empty and has no `content-type`.
 ///

@@ -9,9 +9,9 @@ use pointwork_events::json::essence;
 /// The body of an HTML form, `application/x-www-form-urlencoded`, deserialized into a type of yours.
 ///
 /// As in a [`Query`](super::Query), an optional field is an `Option` or has `#[serde(default)]`, and a name that may occur
-/// several times is a `Vec`. A form that does not fit is refused with 400 and a message that names the field. A
-/// `content-type` other than that of a form is refused with 415; a body without one is read as a form. `Option<Form<T>>`
-/// is `None` if the request has no body.
+/// several times is a `Vec`. A form that does not fit, or has a field that is not UTF-8, is refused with 400 and a message
+/// that names the field. A `content-type` other than that of a form is refused with 415; a body without one is read as a
+/// form. `Option<Form<T>>` is `None` if the request has no body.
 ///
 /// ```
 /// use pointwork_guest::{Form, controller};
@@ -50,9 +50,13 @@ impl<T: DeserializeOwned> FromBody for Form<T> {
     type Body = Vec<u8>;
 
     fn from_body(body: Vec<u8>, request: &Request, _argument: &'static str) -> Result<Self, Failure> {
-        check_type(request, |found| essence(found).eq_ignore_ascii_case(FORM), FORM)?;
+        check_type(request, is_form, FORM)?;
         from_form(&body)
             .map(Self)
             .map_err(|error| Failure::new(400_u16, format!("body: {error}")))
     }
+}
+
+pub(super) fn is_form(content_type: &str) -> bool {
+    essence(content_type).eq_ignore_ascii_case(FORM)
 }

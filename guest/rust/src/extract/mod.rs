@@ -1,17 +1,21 @@
 //! Extractors: arguments of handlers that are read from the request.
 
+mod bearer;
 mod body;
 mod context;
 mod form;
 mod headers;
+mod json_or_form;
 mod params;
 mod params_de;
 mod path;
 mod query;
 
+pub use bearer::Bearer;
 pub use body::{FromBody, RequestBody};
 pub use context::{FromContext, OptionalFromContext};
 pub use form::Form;
+pub use json_or_form::JsonOrForm;
 pub use params::Params;
 pub use path::Path;
 pub use query::Query;
@@ -20,7 +24,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 
 /// A type that handlers can take as an argument, read from the request without its body: [`Path`], [`Params`],
-/// [`Query`], [`HeaderMap`](http::HeaderMap), and `Option` and `Result<…, Failure>` of them.
+/// [`Query`], [`Bearer`], [`HeaderMap`](http::HeaderMap), and `Option` and `Result<…, Failure>` of them.
 ///
 /// Implement it to share code between handlers:
 ///

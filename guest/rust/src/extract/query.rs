@@ -8,7 +8,7 @@ use crate::request::Request;
 /// The query, deserialized into a type of yours.
 ///
 /// An optional field is an `Option` or has `#[serde(default)]`; a name that may occur several times is a `Vec`. A query
-/// that does not fit is refused with 400 and a message that names the field. `Option<Query<T>>` is `None` if the request has
+/// that does not fit, or has a field that is not UTF-8, is refused with 400 and a message that names the field. `Option<Query<T>>` is `None` if the request has
 /// no `?`.
 ///
 /// ```

@@ -11,6 +11,7 @@ use std::task::{Context as Task, Poll};
 
 use futures_util::Stream as _;
 use http::HeaderMap;
+use http::header::CONTENT_DISPOSITION;
 use multer::Field;
 
 use crate::failure::Failure;
@@ -30,7 +31,8 @@ const LONGEST_BOUNDARY: usize = 70;
 ///
 /// The parts are read as they arrive, one after the other, if the route has `body = "stream"`; otherwise the host holds the
 /// whole body already. No part is kept: a handler reads a part before it takes the next one, and what it does not read is
-/// skipped. A body of another type is refused with 415, one that is malformed or ends early with 400.
+/// skipped. A body of another type is refused with 415, one that is malformed or ends early with 400; so is a part without a
+/// name, or with one that is not UTF-8.
 ///
 /// ```
 /// use pointwork_guest::testing::TestRequest;
@@ -44,7 +46,7 @@ const LONGEST_BOUNDARY: usize = 70;
 ///     fn upload(mut form: Multipart) -> Result<String, Failure> {
 ///         let mut told = String::new();
 ///         while let Some(mut part) = form.next_part()? {
-///             let name = part.name().unwrap_or("?").to_owned();
+///             let name = part.name().to_owned();
 ///             match part.file_name().map(str::to_owned) {
 ///                 Some(file) => {
 ///                     let mut bytes = 0;
@@ -127,6 +129,9 @@ impl<F: ModuleForm> Multipart<F> {
         progress.begin_head();
         self.current = progress.drive(|task| body.poll_next_field(task)).await?;
         self.progress.end_head();
+        if let Some(field) = &self.current {
+            check_head(field)?;
+        }
         Ok(self.current.is_some().then_some(Part(self)))
     }
 
@@ -150,8 +155,10 @@ impl<F: ModuleForm> Multipart<F> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.chunk().await? {
             if chunk.len() > most.saturating_sub(bytes.len()) {
-                let name = self.current.as_ref().and_then(Field::name).unwrap_or_default();
-                let message = format!("body: part `{name}` is too large, expected {most} bytes at most");
+                let message = format!(
+                    "body: part `{}` is too large, expected {most} bytes at most",
+                    self.name()
+                );
                 return Err(Failure::new(413_u16, message));
             }
             bytes.extend(chunk);
@@ -162,12 +169,16 @@ impl<F: ModuleForm> Multipart<F> {
     async fn text(&mut self, most: usize) -> Result<String, Failure> {
         let bytes = self.all(most).await?;
         String::from_utf8(bytes).map_err(|error| {
-            let name = self.current.as_ref().and_then(Field::name).unwrap_or_default();
-            Failure::new(
-                400_u16,
-                format!("body: part `{name}` is not UTF-8: {}", error.utf8_error()),
-            )
+            let message = format!("body: part `{}` is not UTF-8: {}", self.name(), error.utf8_error());
+            Failure::new(400_u16, message)
         })
+    }
+}
+
+impl<F> Multipart<F> {
+    /// The name of the part that was given out last.
+    fn name(&self) -> &str {
+        self.current.as_ref().and_then(Field::name).unwrap_or_default()
     }
 }
 
@@ -203,9 +214,9 @@ impl Multipart<Async> {
 pub struct Part<'a, F = Blocking>(&'a mut Multipart<F>);
 
 impl<F> Part<'_, F> {
-    /// The name of the field; `None` if the client sent none.
-    pub fn name(&self) -> Option<&str> {
-        self.field()?.name()
+    /// The name of the field.
+    pub fn name(&self) -> &str {
+        self.0.name()
     }
 
     /// The name of the file on the client's machine; `None` if the part is no file. It is the client's text: it may be a
@@ -325,6 +336,20 @@ fn boundary(request: &Request) -> Result<String, Failure> {
         let expected = format!("expected a boundary of 1 to {LONGEST_BOUNDARY} characters");
         Failure::new(400_u16, format!("body: {expected} in `content-type: {content_type}`"))
     })
+}
+
+/// Refuses a part without a name, which RFC 7578 requires. multer takes an empty line at the beginning of a part for its whole
+/// head, with what follows up to the next empty line, and ignores names that are not UTF-8.
+fn check_head(field: &Field<'_>) -> Result<(), Failure> {
+    let head = field.headers().get(CONTENT_DISPOSITION);
+    let problem = match head.map(|value| str::from_utf8(value.as_bytes())) {
+        None => "has no header `content-disposition`",
+        Some(Err(_)) => "has a header `content-disposition` that is not UTF-8",
+        Some(Ok(_)) if field.name().is_none() => "has no name",
+        Some(Ok(_)) => return Ok(()),
+    };
+    let expected = "expected `content-disposition: form-data; name=\"…\"` in UTF-8";
+    Err(Failure::new(400_u16, format!("body: a part {problem}, {expected}")))
 }
 
 impl Progress {

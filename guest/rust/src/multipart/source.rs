@@ -96,7 +96,7 @@ pub(super) fn failure(error: multer::Error) -> Failure {
     }
     let message = match &error {
         multer::Error::IncompleteStream | multer::Error::IncompleteFieldData { .. } => {
-            "body: the parts end without the last boundary, or a boundary is malformed".to_owned()
+            "body: the parts end without the last boundary, or a boundary or the head of a part is malformed".to_owned()
         }
         other => format!("body: {other}"),
     };

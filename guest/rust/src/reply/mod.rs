@@ -35,7 +35,7 @@ use crate::json::{CONTENT_TYPE, Json};
 #[must_use = "a reply does nothing until the handler returns it"]
 pub struct Reply {
     raw: types::Reply,
-    /// The first wrong header, which is the reply instead.
+    /// The error of the first wrong header, which is the reply instead.
     invalid: Option<Box<Failure>>,
 }
 
@@ -91,7 +91,12 @@ impl Reply {
     /// Adds the headers of another reply, and its error.
     pub(crate) fn headers_of(mut self, head: Self) -> Self {
         self.raw.headers.extend(head.raw.headers);
-        self.invalid = self.invalid.or(head.invalid);
+        self.or_invalid(head.invalid)
+    }
+
+    /// Adds the error of something wrong in the head.
+    pub(crate) fn or_invalid(mut self, invalid: Option<Box<Failure>>) -> Self {
+        self.invalid = self.invalid.or(invalid);
         self
     }
 

@@ -1,5 +1,7 @@
 use std::future::ready;
 
+use http::StatusCode;
+
 use super::{IntoReply, Reply};
 use crate::failure::{Failure, IntoFailure};
 use crate::request::Request;
@@ -117,7 +119,7 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
     fn into_outcome(self) -> Outcome {
         match self {
             Some(value) => value.into_outcome(),
-            None => Outcome::Thrown(Failure::new(404_u16, "not found")),
+            None => Outcome::Thrown(StatusCode::NOT_FOUND.into()),
         }
     }
 }

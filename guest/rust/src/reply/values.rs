@@ -1,4 +1,5 @@
 use http::StatusCode;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 use super::{IntoReply, Reply};
 use crate::failure::Failure;
@@ -33,8 +34,8 @@ impl IntoReply for NoContent {
 
 /// A redirect to another location, relative or absolute.
 ///
-/// A location with a control character, such as the newline of a client's input, makes the reply 500 with the code
-/// `invalid-reply`. Check a location that comes from a client: with any other, your application redirects to any site.
+/// Spaces and characters beyond ASCII are percent-encoded; what is encoded already stays as it is. A location with a control
+/// character, such as the newline of a client's input, makes the reply 500 with the code `invalid-reply`. Check a location that comes from a client: with any other, your application redirects to any site.
 ///
 /// ```
 /// use pointwork_guest::Redirect;
@@ -67,7 +68,7 @@ impl Redirect {
 
     #[track_caller]
     fn with(status: StatusCode, location: String) -> Self {
-        Self(Reply::new(status).header("location", location))
+        Self(located(status, &location))
     }
 }
 
@@ -77,6 +78,14 @@ impl IntoReply for Redirect {
     }
 }
 
+/// What the header `location` cannot have beside characters beyond ASCII. A control character is no mistake to repair.
+const NOT_IN_A_LOCATION: &AsciiSet = &AsciiSet::EMPTY.add(b' ');
+
+#[track_caller]
+fn located(status: StatusCode, location: &str) -> Reply {
+    Reply::new(status).header("location", utf8_percent_encode(location, NOT_IN_A_LOCATION).to_string())
+}
+
 /// A reply about something that the request created; [`Created()`] makes it.
 #[derive(Clone, Debug)]
 pub struct Created<T> {
@@ -84,7 +93,7 @@ pub struct Created<T> {
     body: T,
 }
 
-/// 201: the body's reply with the location of what the request created.
+/// 201: the body's reply with the location of what the request created, which is encoded as that of a [`Redirect`].
 ///
 /// ```
 /// use pointwork_guest::{Created, Json};
@@ -97,7 +106,7 @@ pub struct Created<T> {
 #[track_caller]
 pub fn Created<T>(location: impl Into<String>, body: T) -> Created<T> {
     Created {
-        head: Reply::new(StatusCode::CREATED).header("location", location.into()),
+        head: located(StatusCode::CREATED, &location.into()),
         body,
     }
 }

@@ -30,15 +30,22 @@ impl Answer {
             Outcome::Thrown(failure) => Some(Err(failure)),
             Outcome::Deferred => None,
         };
-        let failure = match &returned {
+        let mut failure = match &returned {
             Some(Err(failure)) => Some(failure.clone()),
             _ => None,
         };
-        let replied = match returned {
+        let mut replied = match returned {
             Some(Ok(reply)) => exchange.reply(SentReply::Reply(reply)),
             Some(Err(failure)) => exchange.reply(SentReply::Thrown(failure.into())),
             None => Ok(()),
         };
+        if let Err(refused) = &replied
+            && refused.code == "invalid-reply"
+        {
+            let refused = Failure::invalid_reply(refused.message.clone());
+            replied = exchange.reply(SentReply::Thrown(refused.clone().into()));
+            failure = Some(refused);
+        }
         let reply = exchange.reply.take();
         Self {
             exchange,

@@ -114,8 +114,8 @@
 //! assert_eq!(answer.status(), 500);
 //! ```
 //!
-//! There are no limits, no middleware, no other modules, and replies are not sanitised. Test the replies that clients
-//! get against a running host.
+//! A reply that a host refuses, such as one with the status 999, is 500 `invalid-reply` here as well. There are no limits, no
+//! middleware, no other modules, and replies are not sanitised. Test the replies that clients get against a running host.
 
 mod answer;
 mod event;

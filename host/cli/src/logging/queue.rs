@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// The most bytes of lines that wait. The write that is under way may have the same size.
@@ -20,6 +20,9 @@ const KEPT_CAPACITY: usize = 64 * 1024;
 
 /// The pause before the next try, if a stream that another process made non-blocking is full.
 const RETRY: Duration = Duration::from_millis(10);
+
+/// The time for which lines gather before they are written: the thread wakes once for the lines of many requests.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// Makes the line for a number of lines that were dropped.
 type Notice = Box<dyn Fn(u64) -> Vec<u8> + Send>;
@@ -111,6 +114,7 @@ impl SharedQueue {
                 self.emptied.notify_all();
                 self.filled.wait(&mut state);
             }
+            MutexGuard::unlocked(&mut state, || thread::sleep(GATHER));
             state.is_writing = true;
             mem::swap(&mut state.waiting, &mut lines);
             let dropped = mem::take(&mut state.dropped);

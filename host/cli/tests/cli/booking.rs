@@ -50,7 +50,8 @@ fn service_answers_each_kind_of_request() {
 
 fn token_of_a_user_is_required(server: &Server) {
     let refused = server.get("/bookings");
-    assert_eq!(refused.error(), (401, "no valid token".to_owned()));
+    let message = "header `authorization`: expected a bearer token";
+    assert_eq!(refused.error(), (401, message.to_owned()));
     assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
     assert_eq!(send(server, "GET", "/bookings", &[], "").json(), json!([]));
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use pointwork_events::reply::check_status;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -200,7 +201,7 @@ impl<T: IntoReply> IntoReply for Option<T> {
     fn into_reply(self) -> Outcome {
         match self {
             Some(value) => value.into_reply(),
-            None => Failure::new(StatusCode::NOT_FOUND, "not found").into_reply(),
+            None => Failure::new(StatusCode::NOT_FOUND, "Not Found").into_reply(),
         }
     }
 }
@@ -216,10 +217,6 @@ impl<T: IntoReply, E: Into<Failure>> IntoReply for Result<T, E> {
 
 /// Refuses a status that cannot be that of a reply: an informational or an undefined one.
 pub(crate) fn check_reply(response: &Response<Body>) -> Result<(), Failure> {
-    let status = response.status().as_u16();
-    if (200..=599).contains(&status) {
-        return Ok(());
-    }
-    let message = format!("{status} cannot be the status of a reply; expected 200 to 599");
-    Err(Failure::internal(FailureCode::INVALID_REPLY, message))
+    let checked = check_status(response.status().as_u16());
+    checked.map_err(|message| Failure::internal(FailureCode::INVALID_REPLY, message))
 }

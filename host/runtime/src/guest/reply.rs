@@ -4,7 +4,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use pointwork_core::{Body, Crash, CrashKind, Failure, FailureCode, IntoReply, Outcome, one_line};
 
-use serde::de::IgnoredAny;
+use pointwork_events::reply::{check_header_bytes, check_json, check_status, read_details};
 use serde_json::{Map, Value};
 
 use crate::guest::VersionState;
@@ -18,9 +18,6 @@ const MAX_CODE: usize = 255;
 
 /// The longest message of a failure, in bytes; the rest is cut off.
 const MAX_MESSAGE: usize = 8 * 1024;
-
-/// The longest details of a failure, in bytes. As values in memory they take up to sixteen times as much.
-const MAX_DETAILS: usize = 64 * 1024;
 
 pub(crate) fn failure_out(failure: Failure) -> types::Failure {
     types::Failure {
@@ -104,8 +101,7 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
         types::Body::Empty => (None, Body::empty()),
         types::Body::Text(text) => (Some("text/plain; charset=utf-8"), Body::from(text)),
         types::Body::Json(text) => {
-            serde_json::from_str::<IgnoredAny>(&text)
-                .map_err(|error| invalid(format!("the body is declared as JSON and is none: {error}")))?;
+            check_json(&text).map_err(invalid)?;
             (Some("application/json"), Body::from(text))
         }
         types::Body::Bytes(bytes) => (Some("application/octet-stream"), Body::from(bytes)),
@@ -123,10 +119,6 @@ pub(crate) fn reply_in(reply: types::Reply) -> Result<Response<Body>, Failure> {
 /// The headers that the host adds to a reply: `content-type`, `content-length`, `x-request-id`.
 const ADDED_HEADERS: usize = 3;
 
-/// The most bytes of the headers of a guest's reply, counted as HTTP/2 does: names, values, and 32 bytes for each header.
-/// A [`HeaderMap`] has room for many more, and panics past that.
-const MAX_HEADER_BYTES: usize = 64 * 1024;
-
 pub(crate) fn response_head(status: u16, headers: Vec<types::Header>) -> Result<Response<()>, Failure> {
     let mut response = Response::new(());
     *response.status_mut() = status_in(status)?;
@@ -135,16 +127,9 @@ pub(crate) fn response_head(status: u16, headers: Vec<types::Header>) -> Result<
 }
 
 fn headers_in(headers: Vec<types::Header>) -> Result<HeaderMap, Failure> {
-    let count = headers.len();
-    let sizes = headers.iter().map(|header| header.name.len() + header.value.len() + 32);
-    let bytes: usize = sizes.sum();
-    if bytes > MAX_HEADER_BYTES {
-        return Err(invalid(format!(
-            "{count} headers of {bytes} bytes are too many; expected {MAX_HEADER_BYTES} at most, of which each header takes \
-             32 beside its name and its value"
-        )));
-    }
-    let mut map = HeaderMap::with_capacity(count + ADDED_HEADERS);
+    // A map has room for many more headers, and panics past that.
+    check_header_bytes(headers.iter().map(|header| header.name.len() + header.value.len())).map_err(invalid)?;
+    let mut map = HeaderMap::with_capacity(headers.len() + ADDED_HEADERS);
     for types::Header { name, value } in headers {
         let Ok(header) = HeaderName::try_from(name.as_str()) else {
             return Err(invalid(format!(
@@ -163,22 +148,12 @@ fn headers_in(headers: Vec<types::Header>) -> Result<HeaderMap, Failure> {
 }
 
 fn details_in(details: Option<String>) -> Result<Map<String, Value>, Failure> {
-    let Some(details) = details else {
-        return Ok(Map::new());
-    };
-    if details.len() > MAX_DETAILS {
-        return Err(invalid(format!(
-            "the details have {} bytes; expected {MAX_DETAILS} at most",
-            details.len()
-        )));
-    }
-    serde_json::from_str(&details).map_err(|error| invalid(format!("the details are not a JSON object: {error}")))
+    details.map_or_else(|| Ok(Map::new()), |details| read_details(&details).map_err(invalid))
 }
 
 fn status_in(status: u16) -> Result<StatusCode, Failure> {
-    let valid = StatusCode::from_u16(status).ok();
-    let valid = valid.filter(|_| (200..=599).contains(&status));
-    valid.ok_or_else(|| invalid(format!("{status} cannot be the status of a reply; expected 200 to 599")))
+    check_status(status).map_err(invalid)?;
+    StatusCode::from_u16(status).map_err(|error| invalid(error.to_string()))
 }
 
 /// A guest's error; the status must be one of an error.

@@ -1,5 +1,6 @@
 //! Parts of requests and replies that the SDK reads and writes.
 
+use pointwork_guest::cookie::Cookie;
 use pointwork_guest::{
     Conditions, CookieKey, Cookies, Created, ETag, Failure, Form, IntoReply, Multipart, Params, Pieces, Query,
     Redirect, Reply, Streamed, Unmodified, controller,
@@ -50,6 +51,11 @@ impl Parts {
             cookies.set_signed(&key()?, ("user", login.0.user)),
             Redirect::to("/parts/user"),
         ))
+    }
+
+    #[get("cookie")]
+    fn cookie(cookies: Cookies, target: Query<Target>) -> (Cookies, &'static str) {
+        (cookies.set(Cookie::build(("a", "1")).path(target.0.to)), "set")
     }
 
     #[get("user")]

@@ -12,6 +12,8 @@ cases![
     host;
     a_newline_of_a_client_in_a_location_opens_no_breaker [RustBasic]: H18;
     forms_and_parameters_are_read_by_their_types [RustBasic]: H17;
+    a_path_of_a_client_adds_no_attribute_to_a_cookie [RustBasic]: H18;
+    a_location_of_a_client_is_encoded [RustBasic]: H18;
     a_cookie_is_signed_and_a_forged_one_is_absent [RustBasic]: H19;
     the_parts_of_a_body_are_read_as_they_arrive [RustBasic, RustAsync]: H20;
     a_body_of_parts_that_is_malformed_is_refused [RustBasic, RustAsync]: H20;
@@ -56,6 +58,30 @@ async fn a_newline_of_a_client_in_a_location_opens_no_breaker(harness: Harness) 
     live.ends_without_a_crash().await
 }
 
+async fn a_path_of_a_client_adds_no_attribute_to_a_cookie(harness: Harness) -> Result<()> {
+    let live = start(&harness, Fixture::RustBasic).await?;
+    for _ in 0..5 {
+        for path in ["/;%20domain=example.com", "/%0d%0ax-forged:%201"] {
+            let reply = live.get(&format!("/parts/cookie?to={path}")).await?;
+            let told = (reply.status, reply.message());
+            assert_eq!(told, (500, Some("the server could not answer the request".into())));
+            assert_eq!((reply.header("set-cookie"), reply.header("x-forged")), (None, None));
+        }
+    }
+    let reply = live.get("/parts/cookie?to=/shop").await?;
+    assert_eq!(reply.header("set-cookie").as_deref(), Some("a=1; Path=/shop"));
+    live.ends_without_a_crash().await
+}
+
+async fn a_location_of_a_client_is_encoded(harness: Harness) -> Result<()> {
+    let live = start(&harness, Fixture::RustBasic).await?;
+    for path in ["redirect", "created"] {
+        let reply = live.get(&format!("/parts/{path}?to=/gr%C3%B6%C3%9Fe%20%2525")).await?;
+        assert_eq!(reply.header("location").as_deref(), Some("/gr%C3%B6%C3%9Fe%20%25"));
+    }
+    live.ends_without_a_crash().await
+}
+
 async fn forms_and_parameters_are_read_by_their_types(harness: Harness) -> Result<()> {
     let live = start(&harness, Fixture::RustBasic).await?;
     assert_eq!(
@@ -63,6 +89,16 @@ async fn forms_and_parameters_are_read_by_their_types(harness: Harness) -> Resul
         "green tea"
     );
     assert_eq!(live.send(form("/parts/form", "name=x")).await?.status, 400);
+    let reply = live.send(form("/parts/form", "user=%e4")).await?;
+    assert_eq!(
+        (reply.status, reply.message().as_deref()),
+        (400, Some("body: `user`: expected UTF-8"))
+    );
+    let reply = live.get("/parts/redirect?to=/%e4").await?;
+    assert_eq!(
+        (reply.status, reply.message().as_deref()),
+        (400, Some("query: `to`: expected UTF-8"))
+    );
     let keys: String = (0..10_000).map(|key| format!("key{key}=1&")).collect();
     assert_eq!(live.send(form("/parts/form", keys + "user=ada")).await?.text(), "ada");
     assert_eq!(live.post_json("/parts/form", "{}").await?.status, 415);
@@ -96,6 +132,8 @@ async fn the_parts_of_a_body_are_read_as_they_arrive(harness: Harness) -> Result
         let live = start(&harness, fixture).await?;
         let large = format!("{}{}--b--", part(&"x".repeat(3_000_000)), part("y"));
         assert_eq!(upload(&live, large).await?.text(), "2 parts, 3000001 bytes");
+        let padded = part("x").replace("--b\r\n", "--b \t\r\n") + &part("y") + "--b-- ";
+        assert_eq!(upload(&live, padded).await?.text(), "2 parts, 2 bytes");
         let many = part("v").repeat(10_000) + "--b--";
         assert_eq!(upload(&live, many).await?.text(), "10000 parts, 10000 bytes");
         live.ends_without_a_crash().await?;
@@ -113,6 +151,15 @@ async fn a_body_of_parts_that_is_malformed_is_refused(harness: Harness) -> Resul
         for body in [format!("--b\r\nx: {}", "a".repeat(1_000_000)), "a".repeat(1_000_000)] {
             assert_eq!(upload(&live, body).await?.status, 400);
         }
+        for head in ["", "x-part: a\r\n", "content-disposition: form-data\r\n"] {
+            let body = format!("--b\r\n{head}\r\nvalue\r\n{}--b--", part("value"));
+            assert_eq!(upload(&live, body).await?.status, 400, "{head}");
+        }
+        let not_utf8 = [
+            &b"--b\r\ncontent-disposition: form-data; name=\"\xe4\"\r\n\r\n"[..],
+            b"v\r\n--b--",
+        ];
+        assert_eq!(upload(&live, not_utf8.concat()).await?.status, 400);
         let no_boundary = Request::new("POST", "/parts/upload").header("content-type", "multipart/form-data");
         assert_eq!(live.send(no_boundary.body("--b--")).await?.status, 400);
         assert_eq!(live.post_json("/parts/upload", "{}").await?.status, 415);

@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::time::SystemTime;
 
+use pointwork_events::reply::{check_header_bytes, check_json, check_status, read_details};
+
 use super::bus::{Bus, failed};
-use crate::bindings::types::{Failure, Header, Instant, Payload, Property, Reply, Thrown};
+use crate::bindings::types::{Body, Failure, Header, Instant, Payload, Property, Reply, Thrown};
 
 /// A request, and everything that a handler did with it.
 #[derive(Debug)]
@@ -47,6 +49,26 @@ pub(crate) enum SentReply {
     Thrown(Thrown),
 }
 
+impl SentReply {
+    /// The problem of a reply that the host refuses. The SDK has checked the single headers.
+    fn check(&self) -> Result<(), String> {
+        let headers = match self {
+            Self::Reply(reply) => {
+                check_status(reply.status)?;
+                if let Body::Json(text) = &reply.body {
+                    check_json(text)?;
+                }
+                &reply.headers
+            }
+            Self::Thrown(thrown) => {
+                thrown.details.as_deref().map(read_details).transpose()?;
+                &thrown.headers
+            }
+        };
+        check_header_bytes(headers.iter().map(|header| header.name.len() + header.value.len()))
+    }
+}
+
 impl Exchange {
     pub(crate) fn new(method: &str, path: &str, query: Option<&str>) -> Self {
         Self {
@@ -73,8 +95,9 @@ impl Exchange {
         }
     }
 
-    /// Replies, unless there is a reply already.
+    /// Replies, unless the host refuses the reply or there is one already.
     pub(crate) fn reply(&self, sent: SentReply) -> Result<(), Failure> {
+        sent.check().map_err(crate::Failure::invalid_reply)?;
         let mut reply = self.reply.borrow_mut();
         if reply.is_some() {
             return Err(failed("already-replied", "the request has been replied to already"));
