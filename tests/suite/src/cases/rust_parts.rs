@@ -132,7 +132,7 @@ async fn the_parts_of_a_body_are_read_as_they_arrive(harness: Harness) -> Result
         let live = start(&harness, fixture).await?;
         let large = format!("{}{}--b--", part(&"x".repeat(3_000_000)), part("y"));
         assert_eq!(upload(&live, large).await?.text(), "2 parts, 3000001 bytes");
-        let padded = part("x").replace("--b\r\n", "--b \t\r\n") + &part("y") + "--b-- ";
+        let padded = part("x").replace("--b\r\n", "--b \t\r\n") + part("y").as_str() + "--b-- ";
         assert_eq!(upload(&live, padded).await?.text(), "2 parts, 2 bytes");
         let many = part("v").repeat(10_000) + "--b--";
         assert_eq!(upload(&live, many).await?.text(), "10000 parts, 10000 bytes");
