@@ -188,7 +188,7 @@ macro_rules! waiting {
             // The words point into the arguments, so one future owns both.
             let (words, lists) = $crate::abi::lower_all!($($argument),*);
             $crate::abi::wait(move |result| {
-                let _owned = ($(&$argument,)* &lists);
+                let _owned = ($(&$argument,)* &lists, result);
                 $crate::abi::import_waiting!($module $link $words words result $(-> $result)?)
             })
             .await
