@@ -46,7 +46,7 @@ use crate::failure::Failure;
 /// ```
 ///
 /// The manifest lists the variables of the struct in `module!`, and the host refuses a module whose variables are missing, or
-/// are no numbers or truth values where the struct has them. The values are constant for a version of a module. They are there
+/// do not fit the types of the fields. The values are constant for a version of a module. They are there
 /// within a call; before the first call there are no variables. The variables are also those of `std::env::var`.
 ///
 /// A handler takes the struct as an argument. Other code calls [`read`](Self::read).
@@ -79,6 +79,7 @@ pub trait Variables: Sized {
 ///
 /// impl Variable for Currency {
 ///     const EXPECTED: &'static str = "`EUR` or `JPY`";
+///     const SCHEMA: &'static str = r#""type":"string","enum":["EUR","JPY"]"#;
 ///
 ///     fn from_text(text: &str) -> Option<Self> {
 ///         match text {
@@ -99,8 +100,9 @@ pub trait Variables: Sized {
 pub trait Variable: Sized {
     /// The values in words, for errors.
     const EXPECTED: &'static str;
-    /// The JSON schema of the value in the manifest, without the braces around it. The host checks the types `integer`, `number`
-    /// and `boolean`, and the bounds of integers.
+    /// The JSON schema of the value in the manifest, without the braces around it. When the host loads the module, it checks
+    /// `integer` and `number` with `minimum` and `maximum`, `boolean`, and `string` with `minLength`, `maxLength` and `enum`. A
+    /// value that passes and that [`from_text`](Self::from_text) does not read is an error in each request.
     const SCHEMA: &'static str = "\"type\":\"string\"";
     #[doc(hidden)]
     const IS_REQUIRED: bool = true;
@@ -138,13 +140,13 @@ impl<T: Variable> Variable for Option<T> {
 }
 
 macro_rules! parsed {
-    ($($type:ty: $expected:expr, $schema:expr;)*) => {$(
+    ($($type:ty: $expected:expr, $schema:expr $(, if $fits:expr)?;)*) => {$(
         impl Variable for $type {
             const EXPECTED: &'static str = $expected;
             const SCHEMA: &'static str = $schema;
 
             fn from_text(text: &str) -> Option<Self> {
-                text.parse().ok()
+                text.parse().ok()$(.filter($fits))?
             }
         }
     )*};
@@ -175,9 +177,9 @@ whole_numbers! {
 
 parsed! {
     bool: "`true` or `false`", "\"type\":\"boolean\"";
-    char: "one character", "\"type\":\"string\"";
-    f32: "a number", "\"type\":\"number\"";
-    f64: "a number", "\"type\":\"number\"";
+    char: "one character", "\"type\":\"string\",\"minLength\":1,\"maxLength\":1";
+    f32: "a number", "\"type\":\"number\",\"minimum\":-3.4028235e38,\"maximum\":3.4028235e38", if |number: &Self| number.is_finite();
+    f64: "a number", "\"type\":\"number\"", if |number: &Self| number.is_finite();
 }
 
 /// A variable in the manifest.

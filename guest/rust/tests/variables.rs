@@ -100,6 +100,13 @@ fn what_is_missing_or_does_not_fit_is_named_and_not_shown() {
             "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295",
         ),
         ("shop.rate", "sesame", "`shop.rate` does not fit: expected a number"),
+        (
+            "PAGE_SIZE",
+            "-0",
+            "`PAGE_SIZE` does not fit: expected a whole number from 0 to 4294967295",
+        ),
+        ("shop.rate", "inf", "`shop.rate` does not fit: expected a number"),
+        ("shop.rate", "NaN", "`shop.rate` does not fit: expected a number"),
         ("TYPE", "sesame", "`TYPE` does not fit: expected one character"),
         ("CURRENCY", "sesame", "`CURRENCY` does not fit: expected `EUR`"),
         ("OPEN", "sesame", "`OPEN` does not fit: expected `true` or `false`"),

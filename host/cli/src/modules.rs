@@ -1,6 +1,5 @@
 //! The modules of `serve` and `routes`: those of a configuration, or files on the command line.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use pointwork::App;
@@ -85,10 +84,9 @@ impl ModuleArgs {
     }
 }
 
-/// Warns if a source of the package changed after its component was built.
+/// Warns if a source changed after the component was built.
 fn warn_of_newer_source(module: &Module, package: &Path, terminal: &mut Terminal) {
-    let built = fs::metadata(&module.path).and_then(|file| file.modified());
-    if let Some(source) = built.ok().and_then(|built| build::newer_source(package, built)) {
+    if let Some(source) = build::newer_source(package, &module.path) {
         let (component, source) = (module.path.display(), build::relative(&source).display());
         let name = &module.name;
         terminal.warning(format_args!(

@@ -45,3 +45,8 @@ mod handlers {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/events.md")]
 mod events {}
+
+/// The snippets of the page about SQLite compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sqlite.md")]
+mod sqlite {}

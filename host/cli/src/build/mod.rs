@@ -41,6 +41,8 @@ Examples:
 The component goes to target/pointwork/<package>.wasm beside the Cargo.toml of the workspace,
 wherever the target directory of cargo is, so that a path in pointwork.toml holds on every
 machine. With --debug it goes to target/pointwork/debug/<package>.wasm, beside the optimised one.
+The list of its sources goes beside it, to <package>.d, by which `pointwork serve` warns of a
+component that is older than one of them.
 
 cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
 
@@ -162,7 +164,8 @@ pub(crate) fn run(args: &BuildArgs, terminal: &mut Terminal) -> Result<()> {
 /// Builds a package and writes its component. It blocks until cargo ends.
 pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> {
     let package = find(args, terminal)?;
-    let (bytes, form) = component::encode(&compile::cargo_build(&package, args)?)?;
+    let module = compile::cargo_build(&package, args)?;
+    let (bytes, form) = component::encode(&module)?;
     let path = args.file.clone().unwrap_or_else(|| {
         let default = || {
             let directory = package.workspace_root.join("target/pointwork");
@@ -175,6 +178,7 @@ pub(crate) fn build(args: &BuildArgs, terminal: &mut Terminal) -> Result<Built> 
         let directory = args.out.clone().unwrap_or_else(default);
         directory.join(format!("{}.wasm", package.name))
     });
+    sources::keep(&module, &path)?;
     write::atomically(&path, &bytes)?;
     for warning in lint::warnings(&bytes) {
         terminal.warning(warning);

@@ -3,9 +3,9 @@
 mod module;
 mod sources;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::future::pending;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -35,9 +35,9 @@ Examples:
 Each module with a `build` in the configuration is built and loaded; it is built and swapped again
 when one of its sources changes. Sources are what the last build read, and every .rs file and
 Cargo.toml of the workspace. Code that does not compile is shown, and the version before serves on.
-A module without a `build` is swapped when its component changes. When the configuration changes, it
-is read again, and an application of it takes the place of the one before. A wrong one is shown, and
-the one before serves on.
+A module without a `build` is swapped when its component changes. When the configuration changes, or
+a file of a variable or a schema that it names, it is read again, and an application of it takes the
+place of the one before. A wrong one is shown, and the one before serves on.
 
 A reply of 500 or more contains the crashes of its request, and the errors that its modules logged:
 module, handler, message, and the backtrace with files and lines, and the error in a configuration
@@ -240,7 +240,7 @@ impl SourceModules {
             }
         }
         let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).cloned().collect();
-        let configuration = absolute(config.file());
+        let configuration = configuration_files(config);
         let sources = Sources::new(modules.len(), roots.into_iter().collect(), configuration);
         Ok(Self {
             app: app.clone(),
@@ -387,9 +387,14 @@ fn named(files: &[PathBuf]) -> String {
     }
 }
 
-/// Paths in events are absolute.
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+/// The file of the configuration and those that it names. Paths in events are absolute; of a link, the link and its target may
+/// change.
+fn configuration_files(config: &Config) -> HashSet<PathBuf> {
+    let files = [config.file()].into_iter().chain(config.named_files());
+    files
+        .flat_map(|file| [std::path::absolute(file), file.canonicalize()])
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]

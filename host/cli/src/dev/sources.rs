@@ -47,7 +47,8 @@ struct Shared {
 struct State {
     /// The files that each module was built from.
     files: Vec<HashSet<PathBuf>>,
-    configuration: PathBuf,
+    /// The file of the configuration, and those that it names.
+    configuration: HashSet<PathBuf>,
     changed: Option<Changed>,
 }
 
@@ -66,7 +67,7 @@ pub(super) struct Changed {
 
 impl Sources {
     /// Watches the trees of these directories for so many modules. The paths are absolute.
-    pub(super) fn new(modules: usize, roots: Vec<PathBuf>, configuration: PathBuf) -> notify::Result<Self> {
+    pub(super) fn new(modules: usize, roots: Vec<PathBuf>, configuration: HashSet<PathBuf>) -> notify::Result<Self> {
         let shared = Arc::new(Shared::default());
         *shared.state.lock() = State {
             files: vec![HashSet::new(); modules],
@@ -144,7 +145,7 @@ impl Sources {
         }
         {
             let state = self.shared.state.lock();
-            let files = state.files.iter().flatten().chain([&state.configuration]);
+            let files = state.files.iter().flatten().chain(&state.configuration);
             wanted.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
         }
         self.directories.watch(wanted);
@@ -212,7 +213,7 @@ fn is_ignored(directory: &Path) -> bool {
 impl State {
     /// Notes a change of a path, if it is a source; `is_all` is a change of which more is not known.
     fn change(&mut self, path: &Path, is_all: bool) {
-        let configuration = path == self.configuration;
+        let configuration = self.configuration.contains(path);
         let settings = path
             .file_name()
             .is_some_and(|name| SETTINGS.iter().any(|setting| name == *setting));
@@ -251,7 +252,7 @@ mod tests {
         for directory in ["src", "target/debug", ".git"] {
             std::fs::create_dir_all(root.join(directory)).expect("created");
         }
-        let sources = Sources::new(2, vec![root.clone()], root.join("pointwork.toml")).expect("it watches");
+        let sources = Sources::new(2, vec![root.clone()], [root.join("pointwork.toml")].into()).expect("it watches");
         (folder, root, sources)
     }
 

@@ -105,6 +105,8 @@ fn new_project_builds_and_passes_its_tests_as_it_comes() {
     built.stdout_eq("built target/pointwork/shop.wasm ([..]): synchronous\n");
     let component = std::fs::read(project.join("target/pointwork/shop.wasm")).expect("it is there");
     assert_eq!(component[..8], *b"\0asm\x0d\0\x01\0", "the header of a component");
+    let sources = std::fs::read_to_string(project.join("target/pointwork/shop.d")).expect("it is there");
+    assert!(sources.contains("/shop/src/lib.rs"), "{sources}");
 
     let tests = Command::new(env!("CARGO")).args(["test", "--quiet"]);
     let tests = tests

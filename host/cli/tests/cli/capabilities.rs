@@ -45,7 +45,7 @@ fn invalid_grant_is_refused_with_file_line_and_column() {
         ),
         (
             "clocks = \"yes\"",
-            "invalid type: string \"yes\", expected a boolean in pointwork.toml:4:10",
+            "invalid type: string, expected a boolean in pointwork.toml:4:10",
         ),
         (
             "environment = { PORT = \"80\" }",

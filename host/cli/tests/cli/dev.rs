@@ -115,6 +115,38 @@ fn configuration_that_changes_is_read_again_and_a_wrong_one_is_shown() {
 }
 
 #[test]
+fn a_file_that_the_configuration_names_is_read_again_when_it_changes() {
+    let project = Project::new(
+        "dev-files",
+        "    #[get(\"a\")]\n    fn a() -> String { std::env::var(\"TOKEN\").unwrap_or_default() }",
+    );
+    let before = std::fs::read_to_string(project.path().join("pointwork.toml")).expect("it is there");
+    let more = "[module.variables]\nTOKEN = { file = \"token\" }\n\n\
+                [channels.db]\ndriver = \"sqlite\"\npath = \"data/shop.sqlite\"\nschema = \"tables/schema.sql\"\n";
+    write(project.path(), "pointwork.toml", before + more);
+    write(project.path(), "token", "one");
+    let schema = "CREATE TABLE IF NOT EXISTS products (name TEXT);\n";
+    write(project.path(), "tables/schema.sql", schema);
+    let server = project.start();
+    assert_eq!(server.get("/a").body, "one");
+    write(project.path(), "token", "two");
+    server.until(|| server.get("/a").body == "two");
+
+    std::fs::remove_file(project.path().join("token")).expect("removed");
+    server.logged("the variable `TOKEN` has no value");
+    server.logged("token changed; the configuration before serves on");
+    assert_eq!(server.get("/a").body, "two");
+    write(project.path(), "token", "three");
+    server.until(|| server.get("/a").body == "three");
+
+    write(project.path(), "tables/schema.sql", "CREATE TABEL products");
+    server.logged("tables/schema.sql changed; the configuration before serves on");
+    server.logged("the schema `");
+    assert_eq!(server.get("/a").body, "three");
+    assert_eq!(server.stop("TERM").code, Some(0));
+}
+
+#[test]
 fn each_file_that_changed_is_named_when_a_build_fails() {
     let project = Project::new("dev-names", &handler("one"));
     write(project.path(), "src/words.rs", "pub const WORD: &str = \"one\";");

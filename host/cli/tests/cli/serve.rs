@@ -300,15 +300,24 @@ fn component_that_is_older_than_its_source_is_warned_of() {
         .build();
     write(&folder, "shop.wasm", component);
     write(&folder, "shop/src/lib.rs", "");
+    write(&folder, "shared/src/lib.rs", "");
+    let list = format!("shop.wasm: {}\n", folder.path().join("shared/src/lib.rs").display());
+    write(&folder, "shop.d", list);
     write(
         &folder,
         "pointwork.toml",
         "[[module]]\npath = \"shop.wasm\"\nbuild = \"shop\"\n",
     );
     let warning = "the component of module `shop`, shop.wasm, is older than its source";
-    for (path, is_warned) in [("shop.wasm", false), ("shop/src/lib.rs", true)] {
+    let mut later = SystemTime::now();
+    for (path, is_warned) in [
+        ("shop.wasm", false),
+        ("shop/src/lib.rs", true),
+        ("shop.wasm", false),
+        ("shared/src/lib.rs", true),
+    ] {
         let file = File::options().append(true).open(folder.path().join(path));
-        let later = SystemTime::now() + Duration::from_secs(if is_warned { 120 } else { 60 });
+        later += Duration::from_secs(60);
         file.and_then(|file| file.set_modified(later)).expect("its time is set");
         let server = Server::start(folder.path(), [""; 0]);
         assert_eq!(server.log().contains(warning), is_warned, "{}", server.log());

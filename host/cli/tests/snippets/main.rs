@@ -239,6 +239,7 @@ pages! {
     scheduling: "docs/scheduling.md" from CLONE,
     security: "docs/security.md" from CLONE,
     servers: "docs/servers.md" from CLONE,
+    sqlite: "docs/sqlite.md" from CLONE,
     start: "docs/start.md" from AROUND,
     polyglot: "examples/polyglot/README.md" from CLONE,
     booking: "examples/booking/README.md" from CLONE,

@@ -23,6 +23,17 @@ pub(crate) enum Driver {
     Response(BTreeMap<String, u16>),
 }
 
+impl Driver {
+    /// The file with the schema of its database.
+    pub(super) fn schema(&self) -> Option<&Path> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(channel) => channel.schema.as_deref(),
+            Self::Response(_) => None,
+        }
+    }
+}
+
 const DRIVERS: &[&str] = &["response", "sqlite"];
 
 #[derive(Deserialize)]

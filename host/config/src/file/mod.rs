@@ -181,6 +181,12 @@ impl Config {
     pub fn file(&self) -> &Path {
         self.source.path()
     }
+
+    /// The files that are read with the configuration: those of variables, and the schemas of databases.
+    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+        let variables = self.modules.iter().flat_map(|module| module.variables.files());
+        variables.chain(self.channels.values().filter_map(Driver::schema))
+    }
 }
 
 impl Module {

@@ -68,7 +68,7 @@ impl Problem {
             None => error.message().lines().map(str::trim).collect::<Vec<_>>().join("; "),
         };
         Self {
-            message,
+            message: without_value(&message).unwrap_or(message),
             hint: None,
             span,
         }
@@ -90,6 +90,19 @@ impl From<toml::de::Error> for Problem {
     fn from(error: toml::de::Error) -> Self {
         Self::from_toml(&error, &[])
     }
+}
+
+/// serde's sentence about a value of a wrong type, without the value: the value of a variable may stand under another key (spec V3).
+fn without_value(sentence: &str) -> Option<String> {
+    let start = if sentence.starts_with("invalid value: ") {
+        "invalid value: "
+    } else {
+        "invalid type: "
+    };
+    // The value may have the separator, too.
+    let (given, expected) = sentence.strip_prefix(start)?.rsplit_once(", expected ")?;
+    let (kind, _) = given.split_once(['`', '"'])?;
+    Some(format!("{start}{}, expected {expected}", kind.trim_end()))
 }
 
 /// The words in backticks: the first one and the others.

@@ -17,6 +17,7 @@ use super::problem::Problem;
 pub(crate) struct SqliteChannel {
     /// The database and the statement of each event.
     pub(crate) options: SqliteOptions,
+    pub(super) schema: Option<PathBuf>,
     /// The place of each event's statement in the file.
     pub(crate) spans: BTreeMap<String, Range<usize>>,
 }
@@ -44,8 +45,9 @@ struct RawStatement {
 pub(super) fn read(table: ValueDeserializer<'_>, base: &Path) -> Result<SqliteChannel, Problem> {
     let raw = RawSqlite::deserialize(table)?;
     let mut options = SqliteOptions::new(base.join(raw.path));
-    if let Some(schema) = raw.schema {
-        options = options.schema(base.join(schema));
+    let schema = raw.schema.map(|schema| base.join(schema));
+    if let Some(schema) = &schema {
+        options = options.schema(schema);
     }
     let mut spans = BTreeMap::new();
     for (event, statement) in raw.on {
@@ -71,5 +73,5 @@ pub(super) fn read(table: ValueDeserializer<'_>, base: &Path) -> Result<SqliteCh
         options = with_event;
         spans.insert(event, sql.span());
     }
-    Ok(SqliteChannel { options, spans })
+    Ok(SqliteChannel { options, schema, spans })
 }

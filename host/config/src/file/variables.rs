@@ -29,23 +29,26 @@ enum Variable {
 impl VariableTable {
     /// Checks the names and the texts. Paths become relative to `base`.
     pub(super) fn check(&mut self, base: &Path) -> Result<(), Problem> {
-        let check_name = |name: &Spanned<String>| {
-            if Variables::is_name(name.get_ref()) {
-                return Ok(());
-            }
-            let message = format!("`{}` is not the name of a variable", name.get_ref().escape_debug());
-            Err(Problem::new(name.span(), message)
-                .with_hint("a name has 1 to 255 bytes, all of them printable, and no `=`"))
+        let no_name = |span, message: String| {
+            Problem::new(span, message).with_hint("a name has 1 to 255 bytes, all of them printable, and no `=`")
         };
         for (name, variable) in &mut self.0 {
-            check_name(name)?;
+            if !Variables::is_name(name.get_ref()) {
+                let message = format!("`{}` is not the name of a variable", name.get_ref().escape_debug());
+                return Err(no_name(name.span(), message));
+            }
             let span = variable.span();
             match variable.get_mut() {
                 Variable::Text(text) if text.contains('\0') => {
                     return Err(Problem::new(span, format!("the value of `{name}` has a zero byte")));
                 }
                 Variable::Text(_) => {}
-                Variable::Env(source) => check_name(source)?,
+                // Without the text, which may be the value itself.
+                Variable::Env(source) if !Variables::is_name(source.get_ref()) => {
+                    let message = format!("`env` of `{name}` is not the name of an environment variable");
+                    return Err(no_name(source.span(), message));
+                }
+                Variable::Env(_) => {}
                 Variable::File(path) if path.get_ref().as_os_str().is_empty() => {
                     return Err(Problem::new(path.span(), "the path of the file is empty"));
                 }
@@ -53,6 +56,14 @@ impl VariableTable {
             }
         }
         Ok(())
+    }
+
+    /// The files with values.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.0.values().filter_map(|variable| match variable.get_ref() {
+            Variable::File(path) => Some(&**path.get_ref()),
+            Variable::Text(_) | Variable::Env(_) => None,
+        })
     }
 
     /// The variables for the options of the module.

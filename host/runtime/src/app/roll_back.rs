@@ -12,7 +12,7 @@ impl App {
     /// Publishes the previous version. A refusal is reported as `server:refused`.
     pub(super) async fn revert(&self, name: &str, failed: Option<FailedTrial>) -> Result<Change, Error> {
         let reverting = async {
-            let module = self.previous(name).await?;
+            let module = self.previous(name, failed.is_some()).await?;
             self.publish(Proposal::RollBack { module, failed }).await
         };
         reverting.await.inspect_err(|error| {
@@ -20,8 +20,10 @@ impl App {
         })
     }
 
-    /// The previous version. If it was current in an earlier process, it comes from the state directory.
-    async fn previous(&self, name: &str) -> Result<Arc<Module>, Error> {
+    /// The previous version, with the present values of its variables. If it was current in an earlier process, it comes from
+    /// the state directory. A failed trial is rolled back once and by nobody who could set a missing value, so the previous
+    /// version then goes back to the values that it had (spec V1).
+    async fn previous(&self, name: &str, is_failed_trial: bool) -> Result<Arc<Module>, Error> {
         let previous = {
             let state = self.open_state()?;
             let current = state.binder.expect_module(name)?;
@@ -29,7 +31,19 @@ impl App {
             previous.ok_or_else(|| current.options.clone())
         };
         let options = match previous {
-            Ok(previous) => return self.with_present_variables(previous).await,
+            Ok(previous) => {
+                return match self.with_present_variables(previous.clone()).await {
+                    Err(error) if is_failed_trial => {
+                        let error = pointwork_core::error_chain(&error);
+                        tracing::warn!(
+                            module = name,
+                            "the previous version goes back to the variables that it had: {error}"
+                        );
+                        Ok(previous)
+                    }
+                    module => module.map_err(|error| error.in_module(name)),
+                };
+            }
             Err(options) => self.resolved(options).await.map_err(|error| error.in_module(name))?,
         };
         let directory = self.directory();
@@ -50,12 +64,11 @@ impl App {
 
     /// The version with the present values of its variables.
     async fn with_present_variables(&self, version: Arc<Module>) -> Result<Arc<Module>, Error> {
-        let refused = |error: Error| error.in_module(&version.info.name);
-        let options = self.resolved(version.options.clone()).await.map_err(refused)?;
+        let options = self.resolved(version.options.clone()).await?;
         if options.variables == version.options.variables {
             return Ok(version);
         }
-        version.with_variables(options.variables).map(Arc::new).map_err(refused)
+        version.with_variables(options.variables).map(Arc::new)
     }
 
     /// Begins the canary trial of a version: if it fails, the module is rolled back.

@@ -45,7 +45,6 @@ pub(crate) struct InstanceState {
     pub(super) busy: AtomicBool,
     /// The time slices in which code ran that goes on after its call.
     slices_after_calls: AtomicU32,
-    is_given_up: AtomicBool,
     give_up: Notify,
     /// Whether its calls have begun, so that a request may poll the driver.
     is_started: AtomicBool,
@@ -140,32 +139,36 @@ impl InstanceState {
     }
 
     /// Nobody waits for a call any more. Gives the instance up if the call has not ended by its deadline: a call of the guest
-    /// is cancelled only by dropping its store, where its neighbours live too. They have [`GRACE`] to end first.
+    /// is cancelled only by dropping its store, where its neighbours live too. They have [`GRACE`] to end first; if the call ends
+    /// within it, they go on.
     pub(super) async fn watch_abandoned<T>(
         &self,
-        output: oneshot::Receiver<T>,
+        mut output: oneshot::Receiver<T>,
         deadline: Option<Instant>,
         pool: Weak<AsyncPool>,
     ) {
         self.abandoned.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline.unwrap_or_else(|| Instant::now() + GRACE);
-        if timeout_at(deadline.into(), output).await.is_ok() {
-            self.abandoned.fetch_sub(1, Ordering::Relaxed);
-            return;
+        if timeout_at(deadline.into(), &mut output).await.is_err() {
+            self.close();
+            // Calls that wait may need another instance.
+            if let Some(pool) = pool.upgrade() {
+                pool.distribute();
+            }
+            let neighbours_end = async {
+                while self.in_flight() > self.abandoned.load(Ordering::Relaxed) {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            };
+            tokio::select! {
+                // Its end lowers the number of calls in flight before this task sees it.
+                biased;
+                _ = output => {}
+                () = neighbours_end => return self.give_up.notify_one(),
+                () = sleep(GRACE) => return self.give_up.notify_one(),
+            }
         }
-        self.close();
-        if self.is_given_up.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        // Calls that wait may need another instance.
-        if let Some(pool) = pool.upgrade() {
-            pool.distribute();
-        }
-        let end = Instant::now() + GRACE;
-        while self.in_flight() > self.abandoned.load(Ordering::Relaxed) && Instant::now() < end {
-            sleep(Duration::from_millis(50)).await;
-        }
-        self.give_up.notify_one();
+        self.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The next call, of the queue of the pool; `None` once the instance is closed. Whoever adds a call polls the driver or has it

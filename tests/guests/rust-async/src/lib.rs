@@ -281,6 +281,13 @@ impl Parts {
             .stream(rows)
     }
 
+    /// Pages of 64 KiB.
+    #[get("pages/:count")]
+    async fn pages(count: Path<u32>) -> Streamed<impl Pieces> {
+        let pages = stream::iter(0..*count).then(async |_| "x".repeat(64 * 1024));
+        Reply::new(HttpStatus::OK).stream(pages)
+    }
+
     /// One piece, and then none for ever.
     #[get("silent")]
     async fn silent() -> Streamed<impl Pieces> {

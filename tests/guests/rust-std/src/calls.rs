@@ -72,6 +72,9 @@ pub struct Settings {
     greeting: Option<String>,
     #[variable(default = 20)]
     page_size: u32,
+    offset: Option<i8>,
+    rate: Option<f32>,
+    mark: Option<char>,
 }
 
 /// A handler for each group of calls.
@@ -97,8 +100,16 @@ impl Std {
     /// The variables by type, and one of them by the standard library.
     #[get("settings")]
     fn settings(settings: Settings) -> String {
-        let Settings { greeting, page_size } = settings;
+        let Settings {
+            greeting, page_size, ..
+        } = settings;
         format!("{greeting:?} {page_size} {:?}", env::var("GREETING"))
+    }
+
+    #[get("types")]
+    fn types(settings: Settings) -> String {
+        let Settings { offset, rate, mark, .. } = settings;
+        format!("{offset:?} {rate:?} {mark:?}")
     }
 
     /// The time, the time after some work, and what the monotonic clock says of that work, in nanoseconds.

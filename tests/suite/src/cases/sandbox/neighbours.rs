@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use futures_util::future::{join_all, try_join_all};
 use pointwork::{ModuleLimits, ModuleOptions};
-use pointwork_core::{Delivery, Payload};
+use pointwork_core::{CrashKind, Delivery, Payload};
 use tokio::time::{sleep, timeout};
 
 use super::{SHOP, status, watch};
@@ -25,6 +25,7 @@ cases![
     a_loop_holds_up_no_later_call_of_its_module [RustAsync]: A1, H1;
     queued_calls_of_clients_that_left_keep_nothing [RustAsync]: A1, H7;
     a_call_whose_client_left_keeps_its_place_until_it_ends [RustAsync]: A1, H7;
+    a_reply_goes_on_when_the_deadline_of_a_neighbour_passes [RustAsync]: A1, H7;
 ];
 
 /// The pool of a case has room for so many instances.
@@ -263,6 +264,34 @@ async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness
     })
     .await?;
     asked.iter().for_each(tokio::task::JoinHandle::abort);
+    live.shutdown().await;
+    Ok(())
+}
+
+/// More than the sockets of a client that does not read can hold.
+const PAGES: usize = 400;
+
+async fn a_reply_goes_on_when_the_deadline_of_a_neighbour_passes(harness: Harness) -> Result<()> {
+    let mut limits = ModuleLimits::new().instances(1);
+    limits.deadline = Some(Duration::from_secs(1));
+    let live = shared(&harness, &watch::Gate::new(), limits).await?;
+    let mut reply = live.connect().await?;
+    let request = Request::new("GET", &format!("/parts/pages/{PAGES}"));
+    reply.write(&request.to_bytes("localhost")).await?;
+    reply.await_body(1).await?;
+    // This call ends at its deadline too, a moment after the host has replied to its client.
+    assert_eq!(live.get("/waits/1").await?.status, 504);
+    watch::eventually("the reply of the neighbour alone goes on", || {
+        status(&live).is_ok_and(|status| status.usage.in_flight == 1)
+    })
+    .await?;
+    // Longer than the time between two looks at the neighbours of a call that has not ended.
+    sleep(Duration::from_millis(300)).await;
+    assert_eq!(live.control().requests_in_flight(), 1);
+    let length = reply.read_response("GET").await?.text().len();
+    assert_eq!(length, PAGES * 64 * 1024);
+    let crashes: Vec<_> = live.crashes().all().into_iter().map(|crash| crash.kind).collect();
+    assert_eq!(crashes, [CrashKind::Deadline], "the instance is not given up");
     live.shutdown().await;
     Ok(())
 }
