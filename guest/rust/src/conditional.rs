@@ -196,7 +196,7 @@ enum Verdict {
 
 impl Conditions {
     /// The reply of a handler that reads: that of `make` with the validators; 304 without a body if the client has this
-    /// version already; 412 if a condition fails. `make` runs only for the first.
+    /// version already; the error of [`require`](Self::require) if a condition fails. `make` runs only for the first.
     ///
     /// Parts that a 304 must have too, such as `cache-control`, stand around it: `([("cache-control", "…")],
     /// conditions.reply(…))`.
@@ -222,11 +222,11 @@ impl Conditions {
     }
 
     /// The head of the reply, and whether a body belongs to it.
-    fn head<V: Validators>(&self, validators: V) -> (Reply, bool) {
+    fn head<V: Validators>(&self, validators: V) -> (Result<Reply, Failure>, bool) {
         match self.verdict(&validators) {
-            Verdict::Holds => (validators.add_to(Reply::new(StatusCode::OK)), true),
-            Verdict::NotModified => (validators.add_to(Reply::new(StatusCode::NOT_MODIFIED)), false),
-            Verdict::Failed => (Reply::new(StatusCode::PRECONDITION_FAILED), false),
+            Verdict::Holds => (Ok(validators.add_to(Reply::new(StatusCode::OK))), true),
+            Verdict::NotModified => (Ok(validators.add_to(Reply::new(StatusCode::NOT_MODIFIED))), false),
+            Verdict::Failed => (Err(failed()), false),
         }
     }
 
@@ -238,10 +238,7 @@ impl Conditions {
     pub fn require<V: Validators>(&self, validators: &V) -> Result<(), Failure> {
         match self.verdict(validators) {
             Verdict::Holds => Ok(()),
-            _ => Err(Failure::new(
-                412_u16,
-                "the present version does not fit the conditions of the request",
-            )),
+            _ => Err(failed()),
         }
     }
 
@@ -271,6 +268,13 @@ impl Conditions {
             _ => Verdict::Holds,
         }
     }
+}
+
+fn failed() -> Failure {
+    Failure::new(
+        412_u16,
+        "the present version does not fit the conditions of the request",
+    )
 }
 
 fn whole_seconds(time: SystemTime) -> SystemTime {
@@ -304,16 +308,18 @@ fn list(request: &Request, name: &str) -> Option<String> {
 /// The reply to a conditional request; from [`Conditions::reply`].
 #[derive(Clone, Debug)]
 pub struct Unmodified<T> {
-    head: Reply,
+    /// The error if a condition fails.
+    head: Result<Reply, Failure>,
     /// `None` if the reply has no body.
     body: Option<T>,
 }
 
 impl<T: IntoReply> IntoReply for Unmodified<T> {
     fn into_reply(self) -> Result<Reply, Failure> {
+        let head = self.head?;
         match self.body {
-            Some(body) => Ok(body.into_reply()?.headers_of(self.head)),
-            None => Ok(self.head),
+            Some(body) => Ok(body.into_reply()?.headers_of(head)),
+            None => Ok(head),
         }
     }
 }

@@ -123,6 +123,7 @@ impl<F> Context<F> {
     pub fn send(&self, reply: impl IntoOutcome) -> Result<(), Failure> {
         let sent = match reply.into_outcome() {
             Outcome::Reply(reply) => self.raw.send(&reply.into_raw()?),
+            Outcome::Thrown(failure) if failure.is_wrong_reply() => return Err(failure.of_call("send")),
             Outcome::Thrown(failure) => self.raw.throw(&failure.into()),
             Outcome::Deferred => Ok(()),
         };

@@ -104,9 +104,20 @@ impl Failure {
     /// A reply that is not valid HTTP, which is a fault of the module.
     pub(crate) fn invalid_reply(message: String) -> Self {
         Self {
-            called: Some("reply"),
+            called: Some(REPLY),
             ..Self::with_code("invalid-reply", 500_u16, message)
         }
+    }
+
+    /// Whether a wrong header made it.
+    pub(crate) fn is_wrong_reply(&self) -> bool {
+        self.called == Some(REPLY)
+    }
+
+    /// The same error, of a function that was called with the reply.
+    pub(crate) fn of_call(mut self, called: &'static str) -> Self {
+        self.called = Some(called);
+        self
     }
 
     /// Makes the error of a call.
@@ -192,6 +203,9 @@ impl Failure {
 const OVERLOADED: &str = "overloaded";
 
 const GONE: &str = "gone";
+
+/// What is named in place of a call in the error of a reply that is not valid HTTP.
+const REPLY: &str = "reply";
 
 /// The status, or 500 if it is not the status of an error.
 fn error_status(status: u16) -> u16 {

@@ -1,11 +1,14 @@
 use std::any::Any;
+use std::cell::OnceCell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::context::{AsyncContext, Context};
 use crate::failure::Failure;
-use crate::guards_run::GuardRun;
+use crate::form::ModuleForm;
+use crate::guards_run::{GuardRun, RunLock};
 use crate::reply::Outcome;
 
 /// A guard: code that lets a request pass to its handler, with a value, or refuses it.
@@ -44,12 +47,45 @@ pub struct DeclaredGuard {
     /// The key of its name in the metadata of a route: `guard` or `after`.
     pub key: &'static str,
     pub name: &'static str,
+    /// The crate and module in which it is, and its name.
+    pub path: &'static str,
+    /// Whether the metadata of a route has it.
+    pub is_listed: bool,
     /// Whether it has the synchronous form only, or needs a guard that has.
     pub blocks: bool,
     /// Whether it has the asynchronous form only, or needs a guard that has.
     pub waits: bool,
     /// The events that it uses, with those of the guards that it needs.
     pub events_used: &'static [Option<&'static str>],
+}
+
+impl DeclaredGuard {
+    /// For an argument without a guard.
+    pub(crate) const NONE: Self = Self {
+        key: "",
+        name: "",
+        path: "",
+        is_listed: false,
+        blocks: false,
+        waits: false,
+        events_used: &[],
+    };
+
+    /// The path from the root of the crate of `module`; that of a guard of another crate begins with the crate.
+    pub const fn shown_in(&self, module: &str) -> &'static str {
+        let (path, module) = (self.path.as_bytes(), module.as_bytes());
+        let mut at = 0;
+        while at < module.len() && module[at] != b':' {
+            if at == path.len() || path[at] != module[at] {
+                return self.path;
+            }
+            at += 1;
+        }
+        if at == path.len() || path[at] != b':' {
+            return self.path;
+        }
+        self.path.split_at(at + 2).1
+    }
 }
 
 /// Code that sees what became of a request after its handler, and may change it.
@@ -77,14 +113,20 @@ pub trait AfterHook {
 /// The value of a guard, as an argument of a handler, of an after-hook or of another guard.
 ///
 /// A guard runs once for a request: where it ran before, the argument is the value that it made then. Otherwise the
-/// argument runs it, so that it guards the handler by itself.
+/// argument runs it, so that it guards the handler by itself. `Result<Guarded<G>, Failure>` gives the handler the error
+/// instead, and guards nothing.
 ///
 /// [`#[guard]`](macro@crate::guard) has an example.
-pub struct Guarded<G: Guard>(Rc<Checked<G>>);
+pub struct Guarded<G> {
+    /// A [`Checked`] with a value. With the bound `G: Guard`, a type that is no guard would be an error at each mention.
+    checked: Rc<dyn Any>,
+    guard: PhantomData<fn() -> G>,
+}
 
 /// What a guard made of a request, in the list of the request.
 struct Checked<G: Guard> {
-    result: Result<G::Value, Failure>,
+    result: OnceCell<Result<G::Value, Failure>>,
+    lock: RunLock,
     before: Option<Rc<dyn GuardRun>>,
 }
 
@@ -97,40 +139,54 @@ impl<G: Guard> GuardRun for Checked<G> {
 impl<G: Guard> Guarded<G> {
     /// The value of a guard that did not run, for tests that call a function.
     pub fn new(value: G::Value) -> Self {
-        Self(Rc::new(Checked {
-            result: Ok(value),
+        Self::of(Rc::new(Checked::<G> {
+            result: OnceCell::from(Ok(value)),
+            lock: RunLock::default(),
             before: None,
         }))
     }
 
-    /// What the guard made of the request before, if it ran.
-    pub(crate) fn known<F>(context: &Context<F>) -> Option<Result<Self, Failure>> {
-        let mut next = context.guards.last();
+    /// Runs the guard, unless it ran before for the request. While it runs for another argument, waits for its end.
+    pub(crate) async fn checked<F: ModuleForm>(context: &Context<F>) -> Result<Self, Failure> {
+        let checked = Self::find(context);
+        if checked.result.get().is_none() {
+            let _permit = checked.lock.acquire().await;
+            if checked.result.get().is_none() {
+                let result = F::run::<G>(context).await;
+                let _ = checked.result.set(result);
+            }
+        }
+        match checked.result.get() {
+            Some(Err(failure)) => Err(failure.clone()),
+            _ => Ok(Self::of(checked)),
+        }
+    }
+
+    fn of(checked: Rc<Checked<G>>) -> Self {
+        Self {
+            checked,
+            guard: PhantomData,
+        }
+    }
+
+    /// The guard in the list of the request, where it is added if it is not there.
+    fn find<F>(context: &Context<F>) -> Rc<Checked<G>> {
+        let last = context.guards.last();
+        let mut next = last.clone();
         while let Some(ran) = next {
             let any: Rc<dyn Any> = Rc::clone(&ran) as _;
             match any.downcast::<Checked<G>>() {
-                Ok(checked) => return Some(Self::of(checked)),
+                Ok(checked) => return checked,
                 Err(_) => next = ran.before().cloned(),
             }
         }
-        None
-    }
-
-    /// Keeps what the guard made of the request.
-    pub(crate) fn keep<F>(context: &Context<F>, result: Result<G::Value, Failure>) -> Result<Self, Failure> {
         let checked = Rc::new(Checked {
-            result,
-            before: context.guards.last(),
+            result: OnceCell::new(),
+            lock: RunLock::default(),
+            before: last,
         });
         context.guards.set_last(Rc::clone(&checked) as _);
-        Self::of(checked)
-    }
-
-    fn of(checked: Rc<Checked<G>>) -> Result<Self, Failure> {
-        match &checked.result {
-            Ok(_) => Ok(Self(checked)),
-            Err(failure) => Err(failure.clone()),
-        }
+        checked
     }
 }
 
@@ -138,9 +194,10 @@ impl<G: Guard> Deref for Guarded<G> {
     type Target = G::Value;
 
     fn deref(&self) -> &G::Value {
-        match &self.0.result {
-            Ok(value) => value,
-            Err(_) => unreachable!("a guard that refused the request has no value"),
+        let checked = self.checked.downcast_ref::<Checked<G>>();
+        match checked.and_then(|checked| checked.result.get()) {
+            Some(Ok(value)) => value,
+            _ => unreachable!("only a guard that let the request pass has a `Guarded`"),
         }
     }
 }

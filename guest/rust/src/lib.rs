@@ -190,7 +190,8 @@ pub use cookie;
 pub use cookies::{CookieKey, Cookies};
 pub use delivery::{AsyncDelivery, Delivery};
 pub use extract::{
-    Bearer, Form, FromBody, FromContext, FromRequest, JsonOrForm, OptionalFromRequest, Params, Path, Query, RequestBody,
+    Bearer, Form, FromBody, FromContext, FromRequest, JsonOrForm, OptionalFromContext, OptionalFromRequest, Params,
+    Path, Query, RequestBody,
 };
 pub use failure::{Failure, IntoFailure};
 pub use guard::{AfterHook, Guard, Guarded};
@@ -209,8 +210,9 @@ pub use pointwork_guest_macros::Variables;
 ///
 /// Its function `after` takes the outcome last: by value to return another one, or by reference to see it only. The
 /// arguments before it are those of a guard; a hook with such arguments needs handlers that take the context by
-/// reference. It runs for replies, and for the errors of handlers, arguments and guards. What a handler sends by itself
-/// stays as it is, and is `Outcome::Deferred`.
+/// reference. It runs for replies, and for the errors of handlers, arguments and guards; a reply with a wrong header is such
+/// an error, `invalid-reply`, and so is one that a hook makes. What a handler sends by itself stays as it is, and is
+/// `Outcome::Deferred`.
 ///
 /// `#[controller("orders", after = NoStore)]` is for all handlers of the block, `#[after(NoStore)]` for one function,
 /// `#[after(none)]` leaves out those of the block, and `module! { Orders; after: NoStore }` is for all of a module. They run
@@ -366,7 +368,11 @@ pub use pointwork_guest_macros::controller;
 /// `#[controller("orders", guard = SignedIn)]` guards all handlers of the block; `guard = [SignedIn, Admin]` is a list.
 /// `#[guard(Admin)]` on a function guards all its routes, after the guards of the block, and `#[guard(none)]` leaves those of the
 /// block out. `module! { Orders; guard: NotBlocked }` guards every handler of a module, those with `#[guard(none)]` too;
-/// unit tests of a controller do not run it. A handler that takes `Guarded<SignedIn>` is guarded by that alone.
+/// unit tests of a controller do not run it. A handler that takes `Guarded<SignedIn>` is guarded by that alone; one that
+/// takes `Result<Guarded<SignedIn>, Failure>` is not, and gets the error.
+///
+/// Every value lets the request pass, so that one of type `bool` does not compile. What a guard does not refuse by its error
+/// reaches the handler, also a request that the guard has replied to itself.
 ///
 /// A guard runs once for a request, before the arguments of the handler are read. On a route with `body = "whole"` the
 /// host has received the body by then, and has not given it to the module; to refuse a request before its body arrives,

@@ -41,9 +41,10 @@
 /// # Guards, after-hooks and errors of all handlers
 ///
 /// `guard:` names [guards](macro@crate::guard) of every handler, `after:` [after-hooks](macro@crate::after), and `errors:` a
-/// function that makes the body of every error of its handlers, arguments and guards. The reply has the status and the headers of
-/// the error, and the body and the content type of what the function returns. Errors that the host makes, such as 404 where no
-/// route matches, and those that a handler or listener sends through the context keep their form.
+/// function that makes the body of every error of its handlers, arguments, guards and hooks. The reply has the status and the
+/// headers of the error, and the body and the content type of what the function returns; if that is an error or has a wrong header,
+/// the error keeps its form, and the log has the fault. Errors that the host makes, such as 404 where no route matches, and
+/// those that a handler or listener sends through the context keep their form too.
 ///
 /// ```
 /// # use pointwork_guest::{Failure, Outcome, Reply, after, controller, guard, module};

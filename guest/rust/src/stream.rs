@@ -106,7 +106,7 @@ impl BodyWriter<Async> {
     ///
     /// For a handler whose next chunk may never come: it waits for the chunk and for this at the same time, so that a client
     /// that left does not keep its call. [`write`](Self::write) tells the same at the next chunk. In a unit test it completes
-    /// if the request is [`cancelled`](crate::testing::TestRequest::cancelled).
+    /// if the request is `cancelled`.
     ///
     /// # Cancel safety
     ///

@@ -3,7 +3,7 @@
 use pointwork_guest::testing::{Answer, TestRequest};
 use pointwork_guest::{
     Context, Created, Failure, HeaderMap, HeaderName, HeaderValue, Html, HttpStatus, IntoReply, Json, NoContent,
-    Payload, Query, Redirect, Reply, controller,
+    Payload, Query, Redirect, Reply, ReplyParts as _, controller,
 };
 use serde::Deserialize;
 
@@ -206,6 +206,14 @@ fn a_wrong_name_of_a_header_is_500_with_the_place() {
 fn a_handler_can_send_another_reply_after_one_that_is_not_valid() {
     assert_eq!(get("/sent?to=%0a").text(), "sent instead");
     assert_eq!(get("/sent?to=a").text(), "body");
+    // Also its error: it is sent as any other.
+    let answer = TestRequest::get("/").run_with(|ctx| {
+        let failure = ctx
+            .send([("x-to", "\n")].add_to(Reply::new(200_u16)))
+            .expect_err("it is not valid");
+        ctx.send(failure)
+    });
+    assert_eq!((answer.status(), answer.failure()), (500, None));
 }
 
 /// What the host refuses, and why.

@@ -406,19 +406,28 @@ fn check_bodies(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names)
     checks
 }
 
-/// A constant that fails to compile if a handler returns nothing and takes no context, through which it could reply.
+/// A constant that fails to compile if a handler returns nothing and takes no context, through which it could reply. A type
+/// that a constant cannot name is that of a reply.
 fn check_reply(ty: &Type, signature: &Signature, form: &TokenStream, names: &Names) -> TokenStream {
-    if !signature.returns_nothing {
+    if signature.has_unnamed_output {
         return TokenStream::new();
     }
     let arguments = signature.arguments.iter();
     let is_context = arguments.map(|argument| is_kind(ty, argument, form, names, "Context"));
+    let returned = without_self(signature.returned.clone(), ty);
     let message = format!(
         "handler `{}` returns nothing and takes no context, so that nobody replies; expected a reply such as \
          `HttpStatus::NO_CONTENT`, or `ctx: &Context`, through which it replies",
         signature.name()
     );
     quote_spanned! {signature.ident.span()=>
-        const _: () = ::core::assert!(false #(|| #is_context)*, #message);
+        const _: () = {
+            #[allow(unused_imports, reason = "the type may be none of a reply")]
+            use ::pointwork_guest::__private::NotReturned as _;
+            ::core::assert!(
+                !::pointwork_guest::__private::Returned::<#returned>::IS_NOTHING #(|| #is_context)*,
+                #message
+            );
+        };
     }
 }

@@ -104,10 +104,13 @@ fn events(index: u32, listener: &Listener, channel: &LitStr, ty: &Type) -> impl 
 
 fn body(listener: &Listener, channel: &LitStr, form: &TokenStream, names: &Names) -> TokenStream {
     let Listener { signature, events } = listener;
-    let trait_ = &names.argument;
     let call = call(signature, form, names, |argument| {
-        let ty = &argument.ty;
-        quote_spanned!(ty.span()=> <#ty as #trait_<#form, _>>::read(&delivery, &mut payload, #channel))
+        names.item(
+            &argument.ty,
+            form,
+            "read",
+            Some(quote!(&delivery, &mut payload, #channel)),
+        )
     });
     let checks = events.iter().filter_map(|event| match event {
         Event::Type(path) => Some(check_types(path, signature)),

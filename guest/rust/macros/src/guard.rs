@@ -111,6 +111,14 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     quote!(#block #expanded)
 }
 
+/// The name of a type in the source, with the arguments of a generic type.
+fn full_name(ty: &Type) -> String {
+    match ty {
+        Type::Path(path) => path.path.segments.last().to_token_stream().to_string().replace(' ', ""),
+        other => type_name(other),
+    }
+}
+
 /// Whether a return type is certainly not a `Result`, which the compiler would say once for each use. A name may be an alias of
 /// one.
 fn is_no_result(output: &ReturnType) -> bool {
@@ -194,6 +202,8 @@ fn declared(key: &str, name: &str, blocks: &TokenStream, waits: &TokenStream, ev
         ::pointwork_guest::__private::DeclaredGuard {
             key: #key,
             name: #name,
+            path: ::core::concat!(::core::module_path!(), "::", #name),
+            is_listed: true,
             blocks: #blocks,
             waits: #waits,
             events_used: #events,
@@ -204,8 +214,6 @@ fn declared(key: &str, name: &str, blocks: &TokenStream, waits: &TokenStream, ev
 /// The function of the block.
 struct GuardFunction {
     signature: Signature,
-    /// The type that it returns; `()` if it gives none.
-    output: TokenStream,
     /// Whether a hook takes the outcome by reference.
     is_observer: bool,
 }
@@ -227,20 +235,13 @@ impl GuardFunction {
             };
         if kind == Kind::Guard && is_no_result(&function.sig.output) {
             let message =
-                "a guard returns `Result<_, Failure>`: the value lets the request pass, and the failure is the reply";
+                "a guard returns `Result<_, Failure>`: every value lets the request pass, and the failure is the reply";
             match &function.sig.output {
                 ReturnType::Default => errors.at(&function.sig.ident, message),
                 ReturnType::Type(_, ty) => errors.at(ty, message),
             }
         }
-        Self {
-            signature,
-            output: match &function.sig.output {
-                ReturnType::Default => quote!(()),
-                ReturnType::Type(_, ty) => ty.to_token_stream(),
-            },
-            is_observer,
-        }
+        Self { signature, is_observer }
     }
 
     fn expand(&self, kind: Kind, block: &ItemImpl) -> TokenStream {
@@ -325,7 +326,7 @@ impl GuardFunction {
 
     /// The items of the impl that both forms have.
     fn common(&self, blocking: &TokenStream) -> TokenStream {
-        let output = self.of_form(self.output.clone(), blocking);
+        let output = self.of_form(self.signature.returned.clone(), blocking);
         let (value, passes) = (
             quote_spanned!(self.signature.output=> <#output as ::pointwork_guest::__private::GuardResult>::Value),
             passes(),
@@ -429,7 +430,7 @@ impl GuardFunction {
             .map(|argument| is_blocking(argument, form, &names));
         let declared = declared(
             kind.attribute(),
-            &type_name(ty),
+            &full_name(ty),
             &quote!(first_unfit(NEEDED, true).is_some() #(|| #blocking)*),
             &quote!(first_unfit(NEEDED, false).is_some() || #is_async),
             &quote!(&EVENTS),
@@ -467,6 +468,31 @@ impl GuardFunction {
                 const _: () = ::core::assert!(!#is_context, #message);
             }
         });
-        checks.collect()
+        let mut checks: TokenStream = checks.collect();
+        if kind == Kind::Guard && !self.signature.has_unnamed_output {
+            checks.extend(self.check_value(ty, form, &function));
+        }
+        checks
+    }
+
+    /// A constant that fails to compile if the value of a guard is a `bool`, since `Ok(false)` lets the request pass.
+    fn check_value(&self, ty: &Type, form: &TokenStream, function: &str) -> TokenStream {
+        let output = self.of_form(without_self(self.signature.returned.clone(), ty), form);
+        let message = format!(
+            "{function} gives a `bool`, and every value lets the request pass, also `false`; expected `Result<(), Failure>` \
+             with an error that refuses the request, such as `Err(HttpStatus::FORBIDDEN.into())`"
+        );
+        quote_spanned! {self.signature.output=>
+            const _: () = {
+                #[allow(unused_imports, reason = "the value may be a `bool`")]
+                use ::pointwork_guest::__private::IsNotBool as _;
+                ::core::assert!(
+                    !::pointwork_guest::__private::Returned::<
+                        <#output as ::pointwork_guest::__private::GuardResult>::Value
+                    >::IS_BOOL,
+                    #message
+                );
+            };
+        }
     }
 }

@@ -40,7 +40,7 @@ impl Metadata {
             const OWN: ::pointwork_guest::Metadata = #self;
             const NEEDED: &[::pointwork_guest::__private::Needed] = &[#(#needed),*];
             const ALL: [(&str, &str); ::pointwork_guest::__private::metadata_length(OWN, NEEDED)] =
-                ::pointwork_guest::__private::metadata(OWN, NEEDED);
+                ::pointwork_guest::__private::metadata(OWN, NEEDED, ::core::module_path!());
             &ALL
         }}
     }

@@ -1,7 +1,7 @@
 //! The signature of a handler or listener.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::ToTokens as _;
+use quote::{ToTokens as _, quote};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{
@@ -39,8 +39,10 @@ pub(crate) struct Signature {
     pub(crate) output: Span,
     /// Whether the return type is written as a `Result`.
     pub(crate) returns_result: bool,
-    /// Whether the return type is written as `()`, or as a `Result` or `Option` of it.
-    pub(crate) returns_nothing: bool,
+    /// The return type.
+    pub(crate) returned: TokenStream,
+    /// Whether the return type has a part that is not named, or a lifetime of the function.
+    pub(crate) has_unnamed_output: bool,
     pub(crate) metadata: Metadata,
     /// Where the function names `open_body`.
     pub(crate) open_body: Option<Span>,
@@ -69,7 +71,7 @@ impl Signature {
             ReturnType::Type(_, ty) => (ty.span(), is_result(ty)),
         };
         let inputs = signature.inputs.iter().filter_map(|input| match input {
-            FnArg::Typed(typed) => Some(argument(typed, &name, errors)),
+            FnArg::Typed(typed) => Some(argument(typed, &name, terms, errors)),
             FnArg::Receiver(_) => None,
         });
         Self {
@@ -81,9 +83,13 @@ impl Signature {
             arguments: inputs.collect(),
             output,
             returns_result,
-            returns_nothing: match &signature.output {
-                ReturnType::Default => true,
-                ReturnType::Type(_, ty) => is_nothing(ty),
+            returned: match &signature.output {
+                ReturnType::Default => quote!(()),
+                ReturnType::Type(_, ty) => ty.to_token_stream(),
+            },
+            has_unnamed_output: match &signature.output {
+                ReturnType::Default => false,
+                ReturnType::Type(_, ty) => has_unnamed(ty.to_token_stream()),
             },
             metadata: Metadata::read(&function.attrs),
             open_body: find(function.block.to_token_stream(), "open_body"),
@@ -106,6 +112,21 @@ fn form_parameter(function: &ImplItemFn, terms: &Terms) -> Option<Ident> {
         }
         _ => None,
     }
+}
+
+/// Whether a type has `impl …`, or a lifetime other than `'static`.
+fn has_unnamed(ty: TokenStream) -> bool {
+    let mut is_lifetime = false;
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) if std::mem::take(&mut is_lifetime) => ident != "static",
+        TokenTree::Ident(ident) => ident == "impl",
+        TokenTree::Punct(punct) => {
+            is_lifetime = punct.as_char() == '\'';
+            false
+        }
+        TokenTree::Group(group) => has_unnamed(group.stream()),
+        TokenTree::Literal(_) => false,
+    })
 }
 
 /// The first identifier of that name, at any depth.
@@ -153,7 +174,7 @@ fn check(function: &ImplItemFn, name: &str, terms: &Terms, errors: &mut Errors) 
     }
 }
 
-fn argument(typed: &PatType, function: &str, errors: &mut Errors) -> Argument {
+fn argument(typed: &PatType, function: &str, terms: &Terms, errors: &mut Errors) -> Argument {
     let (ty, is_reference) = match &*typed.ty {
         Type::Reference(reference) => (&*reference.elem, true),
         ty => (ty, false),
@@ -173,6 +194,15 @@ fn argument(typed: &PatType, function: &str, errors: &mut Errors) -> Argument {
             ty,
             format_args!("{function} takes an `impl` type, expected a concrete type"),
         );
+    }
+    if argument_of(ty, "Option").is_some_and(|inner| is_named(inner, "Guarded")) {
+        let shown = ty.to_token_stream().to_string().replace(' ', "");
+        let message = format!(
+            "{function} takes `{shown}`, and a guard that refuses a request gives an error; expected `Result<Guarded<…>, \
+             Failure>`, with the error for the {terms}, or a guard whose value is an `Option`",
+            terms = terms.function
+        );
+        errors.at(ty, message);
     }
     Argument {
         name: pattern_name(&typed.pat).unwrap_or_default(),
@@ -194,20 +224,22 @@ fn pattern_name(pattern: &Pat) -> Option<String> {
 }
 
 fn is_result(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+    is_named(ty, "Result")
 }
 
-fn is_nothing(ty: &Type) -> bool {
-    match ty {
-        Type::Tuple(tuple) => tuple.elems.is_empty(),
-        Type::Path(path) => path.path.segments.last().is_some_and(|last| {
-            let PathArguments::AngleBracketed(arguments) = &last.arguments else {
-                return false;
-            };
-            let first = arguments.args.first();
-            (last.ident == "Result" || last.ident == "Option")
-                && matches!(first, Some(GenericArgument::Type(ty)) if is_nothing(ty))
-        }),
-        _ => false,
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
+}
+
+/// The first argument of a generic type of that name.
+fn argument_of<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    match &last.arguments {
+        PathArguments::AngleBracketed(arguments) if last.ident == name => match arguments.args.first()? {
+            GenericArgument::Type(ty) => Some(ty),
+            _ => None,
+        },
+        _ => None,
     }
 }

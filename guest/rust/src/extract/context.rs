@@ -1,3 +1,5 @@
+use std::marker::PhantomData;
+
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::form::ModuleForm;
@@ -54,14 +56,90 @@ pub trait FromContext<F: ModuleForm>: Sized {
     fn from_context(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self, Failure>>;
 }
 
-/// Runs the guard, unless it ran before for the request.
+/// A type that handlers can also take as an `Option`, made with the context of the request: `None` if the request does not
+/// have the value. What is malformed is an error.
+///
+/// A guard has no such value: it refuses a request with an error. Take `Result<Guarded<SignedIn>, Failure>`.
+///
+/// ```
+/// use pointwork_guest::form::ModuleForm;
+/// use pointwork_guest::{Context, Failure, OptionalFromContext, controller, events, module};
+///
+/// events! { pub UserOf = "db:user": String => u64; }
+///
+/// struct User(u64);
+///
+/// impl<F: ModuleForm> OptionalFromContext<F> for User {
+///     async fn optional_from_context(ctx: &Context<F>, _argument: &'static str) -> Result<Option<Self>, Failure> {
+///         match ctx.header("x-token") {
+///             Some(token) => F::call::<UserOf>(ctx, token).await.map(|id| Some(User(id))),
+///             None => Ok(None),
+///         }
+///     }
+/// }
+///
+/// struct Orders;
+///
+/// #[controller("orders")]
+/// impl Orders {
+///     #[get]
+///     fn list(user: Option<User>) -> String {
+///         user.map_or_else(|| "sign in".into(), |user| format!("the orders of {}", user.0))
+///     }
+/// }
+///
+/// module! { Orders; uses: UserOf }
+/// # fn main() {}
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`Option<{Self}>` cannot be made with a context of the form `{F}`",
+    note = "implement `OptionalFromContext<F>` for `{Self}`, with `F: ModuleForm` for both forms"
+)]
+pub trait OptionalFromContext<F: ModuleForm>: Sized {
+    /// Makes the value. `argument` is the name of the handler's argument.
+    ///
+    /// # Errors
+    ///
+    /// The value is malformed, or a call failed. The error is the reply.
+    fn optional_from_context(
+        context: &Context<F>,
+        argument: &'static str,
+    ) -> impl Future<Output = Result<Option<Self>, Failure>>;
+}
+
+/// `None` if the request does not have the value.
+impl<F: ModuleForm, T: OptionalFromContext<F>> FromContext<F> for Option<T> {
+    fn from_context(context: &Context<F>, argument: &'static str) -> impl Future<Output = Result<Self, Failure>> {
+        T::optional_from_context(context, argument)
+    }
+}
+
+/// The handler runs and gets the failure, also that of a guard: then the argument guards nothing.
+impl<F: ModuleForm, T: FromContext<F>> FromContext<F> for Result<T, Failure> {
+    const GUARD: Option<&'static DeclaredGuard> = Some(&Unlisted::<F, T>::DECLARED);
+
+    async fn from_context(context: &Context<F>, argument: &'static str) -> Result<Self, Failure> {
+        Ok(T::from_context(context, argument).await)
+    }
+}
+
+/// The guard of an argument that lets every request pass: its events are those of the block, and the routes do not list it.
+struct Unlisted<F, T>(PhantomData<(F, T)>);
+
+impl<F: ModuleForm, T: FromContext<F>> Unlisted<F, T> {
+    const DECLARED: DeclaredGuard = match T::GUARD {
+        Some(guard) => DeclaredGuard {
+            is_listed: false,
+            ..*guard
+        },
+        None => DeclaredGuard::NONE,
+    };
+}
+
 impl<F: ModuleForm, G: Guard> FromContext<F> for Guarded<G> {
     const GUARD: Option<&'static DeclaredGuard> = Some(&G::DECLARED);
 
-    async fn from_context(context: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
-        match Self::known(context) {
-            Some(known) => known,
-            None => Self::keep(context, F::run::<G>(context).await),
-        }
+    fn from_context(context: &Context<F>, _argument: &'static str) -> impl Future<Output = Result<Self, Failure>> {
+        Self::checked(context)
     }
 }

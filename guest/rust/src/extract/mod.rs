@@ -13,7 +13,7 @@ mod query;
 
 pub use bearer::Bearer;
 pub use body::{FromBody, RequestBody};
-pub use context::FromContext;
+pub use context::{FromContext, OptionalFromContext};
 pub use form::Form;
 pub use json_or_form::JsonOrForm;
 pub use params::Params;

@@ -225,7 +225,7 @@ fn route_metadata<M: Module>(declared: Metadata) -> Vec<Property> {
     let mut all = Vec::new();
     let add_own = |all: &mut Vec<_>, key| {
         for declared in M::GUARDS.iter().filter(|declared| declared.key == key) {
-            all.push(property(declared.key, declared.name));
+            all.push(property(declared.key, declared.shown_in(M::PATH)));
         }
     };
     add_own(&mut all, "guard");

@@ -66,10 +66,13 @@ pub fn result<T: IntoOutcome, E: IntoFailure>(
     result.outcome(request)
 }
 
-/// The outcome with the body that a module gives its errors. Status and headers are those of the error.
+/// The outcome with the body that a module gives its errors. Status and headers are those of the error. Where the function
+/// fails, or makes a wrong header, the error has the body that it has without the function.
 pub fn shaped<R: IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> R) -> Outcome {
-    let Outcome::Thrown(failure) = outcome else {
-        return outcome;
+    // A return type of the module's own may have made the outcome.
+    let failure = match outcome.into_outcome() {
+        Outcome::Thrown(failure) => failure,
+        outcome => return outcome,
     };
     let failure = failure.for_client();
     match shape(&failure).into_outcome() {
@@ -80,7 +83,11 @@ pub fn shaped<R: IntoOutcome>(outcome: Outcome, shape: impl FnOnce(&Failure) -> 
                 reply.header(name.as_str(), value.as_slice())
             }))
         }
-        Outcome::Thrown(_) | Outcome::Deferred => Outcome::Thrown(failure),
+        Outcome::Thrown(fault) => {
+            crate::log::error!("the function behind `errors:` failed: {fault}");
+            Outcome::Thrown(failure)
+        }
+        Outcome::Deferred => Outcome::Thrown(failure),
     }
 }
 
@@ -102,8 +109,8 @@ pub const fn metadata_length(own: Metadata, needed: &[Needed]) -> usize {
     length
 }
 
-/// The metadata of a route: its guards and hooks, each once, behind its own.
-pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed]) -> [Entry; N] {
+/// The metadata of a route in `module`: its guards and hooks, each once, behind its own.
+pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed], module: &str) -> [Entry; N] {
     let mut all = [("", ""); N];
     let mut length = 0;
     while length < own.len() {
@@ -112,8 +119,8 @@ pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed]) -> [Entr
     }
     let mut at = 0;
     while at < needed.len() {
-        if let Some(entry) = new_entry(needed, at) {
-            all[length] = entry;
+        if let Some(declared) = new_entry(needed, at) {
+            all[length] = (declared.key, declared.shown_in(module));
             length += 1;
         }
         at += 1;
@@ -121,20 +128,24 @@ pub const fn metadata<const N: usize>(own: Metadata, needed: &[Needed]) -> [Entr
     all
 }
 
-/// The entry of a declaration, unless an equal one is before it.
-const fn new_entry(needed: &[Needed], at: usize) -> Option<Entry> {
-    let Some(declared) = needed[at] else { return None };
+/// A declaration for the metadata, unless an equal one is before it.
+const fn new_entry(needed: &[Needed], at: usize) -> Needed {
+    let declared = match needed[at] {
+        Some(declared) if declared.is_listed => declared,
+        _ => return None,
+    };
     let mut before = 0;
     while before < at {
         if let Some(other) = needed[before]
+            && other.is_listed
             && same(other.key.as_bytes(), declared.key.as_bytes())
-            && same(other.name.as_bytes(), declared.name.as_bytes())
+            && same(other.path.as_bytes(), declared.path.as_bytes())
         {
             return None;
         }
         before += 1;
     }
-    Some((declared.key, declared.name))
+    Some(declared)
 }
 
 /// An event of the source, or nothing.

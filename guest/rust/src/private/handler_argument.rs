@@ -30,7 +30,7 @@ pub enum ByContext {}
     label = "expected the context or a type that is read from the request",
     note = "a handler takes `Context` (`AsyncContext` in an asynchronous module), `Path<…>`, `Query<…>`, \
             `Json<…>`, `String`, `Vec<u8>`, and types that implement `FromRequest`, `FromBody` or `FromContext`, each by \
-            value or reference",
+            value or reference; `Option<T>` of a type of yours needs `OptionalFromRequest` or `OptionalFromContext`",
     note = "in `Json<T>`, `Form<T>`, `Query<T>` and `Params<T>`, `T` has to implement `serde::Deserialize`, and in `Guarded<G>`, `G` \
             has to be a guard: `#[derive(Deserialize)]` on the type, `#[guard]` on an impl block"
 )]

@@ -25,6 +25,7 @@ mod multipart_argument;
 mod output;
 #[cfg(target_arch = "wasm32")]
 mod panic;
+mod returned;
 mod routes;
 mod served;
 mod text;
@@ -43,19 +44,10 @@ pub use module::{
     AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, MODULE_PARTS, Module, asynchronous, blocking,
     first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
+pub use returned::{IsNotBool, NotReturned, Returned, check_context};
 pub use routes::{PARTS, conflict, count};
 pub use served::{NotListable, Served};
 pub use text::{is_read, joined, length, text};
-
-/// Compiles only if the handler did not take a context that its reply needs.
-pub fn check_context<T: crate::reply::IntoOutcome, const TAKEN: bool>(_value: &T) {
-    const {
-        assert!(
-            !(TAKEN && T::KEEPS_CONTEXT),
-            "a handler whose reply is an iterator or a stream takes the context by reference or not at all"
-        );
-    }
-}
 pub use uses::{EventName, NotAnEvent};
 
 pub use crate::variables::{GivenVariables, NeededVariable};

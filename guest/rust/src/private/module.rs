@@ -46,6 +46,8 @@ pub struct DeclaredChannel {
 pub trait Module {
     /// The name, version and description of the package.
     const PACKAGE: [Option<&'static str>; 3];
+    /// The path of `module!` in the source.
+    const PATH: &'static str;
     const CONTROLLERS: &'static [DeclaredController];
     const CHANNELS: &'static [DeclaredChannel];
     /// The events behind `uses:`.
@@ -330,6 +332,7 @@ macro_rules! __module {
                     ::core::option_env!("CARGO_PKG_VERSION"),
                     ::core::option_env!("CARGO_PKG_DESCRIPTION"),
                 ];
+                const PATH: &'static str = ::core::module_path!();
                 const CONTROLLERS: &'static [$crate::__private::DeclaredController] =
                     &[$($crate::__private::$form::controller::<$controller>()),*];
                 const CHANNELS: &'static [$crate::__private::DeclaredChannel] =

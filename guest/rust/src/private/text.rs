@@ -35,11 +35,11 @@ pub const fn text(bytes: &[u8]) -> &str {
     }
 }
 
-/// Whether the requests of a method have no body as a rule.
+/// Whether requests of the method have no body as a rule. `None` is every method.
 pub const fn is_read(method: Option<&str>) -> bool {
     match method {
         Some(method) => same(method.as_bytes(), b"GET") || same(method.as_bytes(), b"HEAD"),
-        None => false,
+        None => true,
     }
 }
 

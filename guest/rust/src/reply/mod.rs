@@ -63,7 +63,8 @@ impl Reply {
     /// `content-length`; it drops them here.
     ///
     /// A name that is no token, or a value with a control character, such as the newline of a client's input, makes the
-    /// reply 500 with the code `invalid-reply`. The log has the place of the call.
+    /// reply the error 500 `invalid-reply`, which after-hooks and `errors:` of the module see. The log has the place of the
+    /// call.
     #[track_caller]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         let (name, value) = (name.into(), value.into());

@@ -27,12 +27,13 @@ impl Outcome {
         }
     }
 
-    /// Adds a header to the reply or to the error, as [`Reply::header`] does.
+    /// Adds a header to the reply or to the error, as [`Reply::header`] does. A wrong header makes it the error
+    /// `invalid-reply`.
     #[must_use]
     #[track_caller]
     pub fn header(self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         match self {
-            Self::Reply(reply) => Self::Reply(reply.header(name, value)),
+            Self::Reply(reply) => reply.header(name, value).into_outcome(),
             Self::Thrown(failure) => Self::Thrown(failure.header(name, value)),
             Self::Deferred => Self::Deferred,
         }
@@ -66,6 +67,10 @@ pub trait IntoOutcome: Sized {
     #[doc(hidden)]
     const KEEPS_CONTEXT: bool = false;
 
+    /// Whether it has no reply: without a context, nobody replies.
+    #[doc(hidden)]
+    const IS_NOTHING: bool = false;
+
     /// Converts the value.
     #[track_caller]
     fn into_outcome(self) -> Outcome;
@@ -87,15 +92,13 @@ pub trait IntoOutcome: Sized {
 
 impl<T: IntoReply> IntoOutcome for T {
     fn into_outcome(self) -> Outcome {
-        match self.into_reply() {
-            Ok(reply) => Outcome::Reply(reply),
-            Err(failure) => Outcome::Thrown(failure),
-        }
+        checked(self.into_reply())
     }
 }
 
 impl<T: IntoOutcome> IntoOutcome for Option<T> {
     const KEEPS_CONTEXT: bool = T::KEEPS_CONTEXT;
+    const IS_NOTHING: bool = T::IS_NOTHING;
 
     fn outcome_now(self, request: Option<&Request>) -> Outcome {
         match self {
@@ -123,6 +126,7 @@ impl<T: IntoOutcome> IntoOutcome for Option<T> {
 
 impl<T: IntoOutcome, E: IntoFailure> IntoOutcome for Result<T, E> {
     const KEEPS_CONTEXT: bool = T::KEEPS_CONTEXT;
+    const IS_NOTHING: bool = T::IS_NOTHING;
 
     fn outcome_now(self, request: Option<&Request>) -> Outcome {
         match self {
@@ -147,6 +151,17 @@ impl<T: IntoOutcome, E: IntoFailure> IntoOutcome for Result<T, E> {
     }
 }
 
+/// The outcome of a reply. One with a wrong header is an error, for after-hooks and `errors:` of the module.
+fn checked(reply: Result<Reply, Failure>) -> Outcome {
+    match reply {
+        Ok(Reply {
+            invalid: Some(invalid), ..
+        }) => Outcome::Thrown(*invalid),
+        Ok(reply) => Outcome::Reply(reply),
+        Err(failure) => Outcome::Thrown(failure),
+    }
+}
+
 /// An outcome that is made, or being made.
 async fn either(converted: Result<impl Future<Output = Outcome>, Outcome>) -> Outcome {
     match converted {
@@ -167,8 +182,23 @@ macro_rules! into_outcome {
 }
 
 into_outcome! {
-    Outcome: outcome => outcome;
+    Outcome: outcome => match outcome {
+        Outcome::Reply(reply) => checked(Ok(reply)),
+        other => other,
+    };
     Failure: failure => Outcome::Thrown(failure);
-    (): _done => Outcome::Deferred;
-    Deferred: _deferred => Outcome::Deferred;
 }
+
+macro_rules! nothing {
+    ($($ty:ty)*) => {$(
+        impl IntoOutcome for $ty {
+            const IS_NOTHING: bool = true;
+
+            fn into_outcome(self) -> Outcome {
+                Outcome::Deferred
+            }
+        }
+    )*};
+}
+
+nothing! { () Deferred }

@@ -25,6 +25,16 @@ impl Bodies {
         body.len().to_string()
     }
 
+    #[all("all")]
+    fn all(body: String) -> String {
+        body
+    }
+
+    #[all("all-whole", body = "whole")]
+    fn all_whole(body: String) -> String {
+        body
+    }
+
     #[put(":id")]
     fn put(id: Path<u32>, body: String) -> String {
         format!("{} {body}", *id)

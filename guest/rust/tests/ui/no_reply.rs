@@ -1,4 +1,6 @@
-use pointwork_guest::{Failure, Path, controller};
+use pointwork_guest::{Deferred, Failure, Path, controller};
+
+type Done = ();
 
 struct Products;
 
@@ -10,6 +12,19 @@ impl Products {
     #[get(":id")]
     fn result(_id: Path<u64>) -> Result<(), Failure> {
         Ok(())
+    }
+
+    #[get("aliased")]
+    fn aliased() -> Done {}
+
+    #[get("within")]
+    async fn within() -> Option<Result<Done, Failure>> {
+        None
+    }
+
+    #[get("deferred")]
+    fn deferred() -> Deferred {
+        Deferred
     }
 }
 

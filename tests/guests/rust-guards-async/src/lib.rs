@@ -3,7 +3,7 @@
 #[path = "../../rust-guards/src/doors.rs"]
 mod doors;
 
-pub use doors::{Bookings, Named, NotBlocked, Odd, problem};
+pub use doors::{Arguments, Bookings, Named, NotBlocked, Odd, Wrong, problem};
 use pointwork_guest::module;
 
-module! { async; Bookings, Odd; uses: doors::CountOf; errors: problem; after: Named; guard: NotBlocked }
+module! { async; Bookings, Odd, Arguments, Wrong; uses: doors::CountOf; errors: problem; after: Named; guard: NotBlocked }

@@ -1,8 +1,10 @@
 //! Guards, after-hooks and a shape of errors that serve both forms.
 
+use futures_util::future::join;
 use pointwork_guest::form::ModuleForm;
 use pointwork_guest::{
-    Context, Failure, FromContext, Guarded, HttpStatus, Json, Outcome, Reply, after, controller, events, guard,
+    Conditions, Context, ETag, Failure, FromContext, Guarded, HttpStatus, Json, OptionalFromContext, Outcome, Reply,
+    Unmodified, after, controller, events, guard,
 };
 use serde_json::json;
 
@@ -88,6 +90,16 @@ impl RepliesAndRefuses {
     }
 }
 
+/// Reads the body, which its value is.
+pub struct ReadsBody;
+
+#[guard]
+impl ReadsBody {
+    async fn check<F: ModuleForm>(ctx: &Context<F>) -> Result<String, Failure> {
+        F::text(ctx).await
+    }
+}
+
 /// Is behind `guard:` of the module.
 pub struct NotBlocked;
 
@@ -111,6 +123,30 @@ impl<F: ModuleForm> FromContext<F> for Count {
     }
 }
 
+/// An extractor that asks for one guard twice at once.
+pub struct Twice(String);
+
+impl<F: ModuleForm> FromContext<F> for Twice {
+    async fn from_context(ctx: &Context<F>, _argument: &'static str) -> Result<Self, Failure> {
+        let user = || Guarded::<SignedIn>::from_context(ctx, "user");
+        let (one, other) = join(user(), user()).await;
+        Ok(Self(format!("{} {}", one?.0, other?.0)))
+    }
+}
+
+/// An extractor that calls if there is a token.
+pub struct Guest(String);
+
+impl<F: ModuleForm> OptionalFromContext<F> for Guest {
+    async fn optional_from_context(ctx: &Context<F>, _argument: &'static str) -> Result<Option<Self>, Failure> {
+        let Some(token) = ctx.header("x-token") else {
+            return Ok(None);
+        };
+        let user = F::call::<Verify>(ctx, token).await?;
+        Ok(Some(Self(user.ok_or(HttpStatus::FORBIDDEN)?)))
+    }
+}
+
 /// Marks what the block replies.
 pub struct Marked;
 
@@ -118,6 +154,16 @@ pub struct Marked;
 impl Marked {
     fn after(outcome: Outcome) -> Outcome {
         outcome.header("x-after", "block")
+    }
+}
+
+/// Makes a wrong header.
+pub struct Forges;
+
+#[after]
+impl Forges {
+    fn after(outcome: Outcome) -> Outcome {
+        outcome.header("x-forged", "a\nb")
     }
 }
 
@@ -131,12 +177,13 @@ impl Named {
     }
 }
 
-/// The body of every error (RFC 9457).
+/// The body of every error (RFC 9457). It makes a wrong header of a message with a newline.
 pub fn problem(failure: &Failure) -> Result<Reply, Failure> {
     let body = json!({ "title": failure.message(), "status": failure.status(), "code": failure.code() });
     Ok(Reply::new(200_u16)
         .json(&body)?
-        .header("content-type", "application/problem+json"))
+        .header("content-type", "application/problem+json")
+        .header("x-title", failure.message()))
 }
 
 /// The bookings of a user.
@@ -193,12 +240,74 @@ impl Odd {
     #[get("replies")]
     #[guard(Replies)]
     fn replies() -> &'static str {
+        println!("the handler runs");
         "by the handler"
+    }
+
+    #[post("reads")]
+    #[guard(ReadsBody)]
+    fn reads(body: Guarded<ReadsBody>) -> String {
+        body.clone()
+    }
+
+    #[post("reads-both")]
+    #[guard(ReadsBody)]
+    fn reads_both(body: String) -> String {
+        body
     }
 
     #[get("refuses")]
     #[guard(RepliesAndRefuses)]
     fn refuses() -> &'static str {
+        println!("the handler runs");
         "by the handler"
+    }
+}
+
+/// Arguments that call.
+pub struct Arguments;
+
+#[controller("arguments")]
+impl Arguments {
+    #[get("twice")]
+    fn twice(twice: Twice, user: Guarded<SignedIn>) -> String {
+        format!("{} {}", twice.0, user.0)
+    }
+
+    #[get("guest")]
+    fn guest(guest: Option<Guest>) -> String {
+        guest.map_or_else(|| "nobody".to_owned(), |guest| guest.0)
+    }
+
+    #[get("user")]
+    fn user(user: Result<Guarded<SignedIn>, Failure>) -> String {
+        user.map_or_else(|failure| failure.message().to_owned(), |user| user.0.clone())
+    }
+}
+
+/// Replies that are errors.
+pub struct Wrong;
+
+#[controller("wrong")]
+impl Wrong {
+    #[get("header")]
+    fn header() -> (HttpStatus, [(&'static str, &'static str); 1], &'static str) {
+        (HttpStatus::ACCEPTED, [("x-to", "a\nb")], "by the handler")
+    }
+
+    #[get("hook")]
+    #[after(Forges)]
+    fn hook() -> &'static str {
+        "by the handler"
+    }
+
+    #[get("shape")]
+    fn shape() -> Failure {
+        Failure::new(404_u16, "no\nroom").header("x-room", "7")
+    }
+
+    #[get("stale")]
+    fn stale(conditions: Conditions) -> Unmodified<&'static str> {
+        conditions.reply(ETag::strong("v7"), || "by the handler")
     }
 }

@@ -2,7 +2,7 @@
 
 mod doors;
 
-pub use doors::{Bookings, Named, NotBlocked, Odd, problem};
+pub use doors::{Arguments, Bookings, Named, NotBlocked, Odd, Wrong, problem};
 use pointwork_guest::module;
 
-module! { Bookings, Odd; guard: NotBlocked; after: Named; errors: problem; uses: doors::CountOf }
+module! { Bookings, Odd, Arguments, Wrong; guard: NotBlocked; after: Named; errors: problem; uses: doors::CountOf }

@@ -1,9 +1,12 @@
 //! Guards, after-hooks, extractors that call and the shape of errors, of modules written with the Rust SDK, in both forms
 //! (spec U).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use anyhow::Result;
 use pointwork::{ModuleLimits, ModuleOptions};
-use pointwork_core::{CrashKind, Payload};
+use pointwork_core::{CrashKind, Delivery, Payload};
 use serde_json::{Value, json};
 
 use crate::case::{Harness, cases};
@@ -19,6 +22,11 @@ cases![
     a_manifest_has_guards_and_their_events [RustGuards, RustGuardsAsync]: U1, U2, C4;
     a_guard_that_traps_or_loops_ends_its_request_alone [RustGuards, RustGuardsAsync]: U1, E1;
     a_guard_that_replies_by_itself_has_the_one_reply [RustGuards, RustGuardsAsync]: U1, H7;
+    a_guard_that_reads_the_body_has_it_alone [RustGuards, RustGuardsAsync]: U1;
+    a_guard_runs_once_for_arguments_that_are_made_at_once [RustGuards, RustGuardsAsync]: U1;
+    arguments_that_call_are_optional_or_results [RustGuards, RustGuardsAsync]: U4;
+    wrong_headers_are_errors_for_hooks_and_the_shape [RustGuards, RustGuardsAsync]: U2, U3, H18;
+    a_condition_that_fails_is_an_error_for_hooks_and_the_shape [RustGuards, RustGuardsAsync]: U3, H22;
     after_hooks_change_replies_and_errors [RustGuards, RustGuardsAsync]: U2;
     errors_of_a_module_have_one_shape [RustGuards, RustGuardsAsync]: U3;
 ];
@@ -102,9 +110,15 @@ async fn a_manifest_has_guards_and_their_events(harness: Harness) -> Result<()> 
                 .filter(|(key, _)| key == "guard" || key == "after");
             all.map(|(_, name)| name.as_str()).collect::<Vec<_>>()
         };
-        assert_eq!(of("create"), ["NotBlocked", "SignedIn", "Marked", "Named"]);
-        assert_eq!(of("admin"), ["NotBlocked", "SignedIn", "Admin", "Marked", "Named"]);
-        assert_eq!(of("open"), ["NotBlocked", "Named"]);
+        let paths = |names: &[&str]| names.iter().map(|name| format!("doors::{name}")).collect::<Vec<_>>();
+        assert_eq!(of("create"), paths(&["NotBlocked", "SignedIn", "Marked", "Named"]));
+        assert_eq!(
+            of("admin"),
+            paths(&["NotBlocked", "SignedIn", "Admin", "Marked", "Named"])
+        );
+        assert_eq!(of("open"), paths(&["NotBlocked", "Named"]));
+        // An argument that gives the handler the error refuses no request.
+        assert_eq!(of("user"), paths(&["NotBlocked", "Named"]));
         let expected = ["bookings:count", "noted:passed", "users:verify"];
         assert_eq!(info.events_used, expected);
         live.shutdown().await;
@@ -130,13 +144,120 @@ async fn a_guard_that_traps_or_loops_ends_its_request_alone(harness: Harness) ->
 }
 
 async fn a_guard_that_replies_by_itself_has_the_one_reply(harness: Harness) -> Result<()> {
-    for fixture in FORMS {
+    for (count, fixture) in (1..).zip(FORMS) {
         let live = harness.start(bookings(&harness, fixture).await?).await?;
         for path in ["/odd/replies", "/odd/refuses"] {
             let reply = live.get(path).await?;
             assert_eq!((reply.status, reply.text().as_str()), (200, "by the guard"), "{path}");
+            // The reply of the handler, or the error of the guard.
+            let route = format!("GET {path}");
+            let refused = |crash: &pointwork_core::Crash| crash.route.as_deref() == Some(&route);
+            let crash = live.crashes().expect("the second reply", refused).await?;
+            assert_eq!(crash.kind, CrashKind::Reply, "{path}");
         }
+        let ran = harness.logs().containing("the handler runs", count).await?;
+        assert_eq!(ran.len(), count, "only behind the guard that lets the request pass");
         live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_guard_that_reads_the_body_has_it_alone(harness: Harness) -> Result<()> {
+    for (count, fixture) in (1..).zip(FORMS) {
+        let live = harness.start(bookings(&harness, fixture).await?).await?;
+        let post = |path: &str| Request::new("POST", path).body("tea".to_owned());
+        assert_eq!(live.send(post("/odd/reads")).await?.text(), "tea");
+        assert_eq!(live.send(post("/odd/reads-both")).await?.status, 500);
+        harness.logs().containing("`text` failed with `gone`", count).await?;
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn a_guard_runs_once_for_arguments_that_are_made_at_once(harness: Harness) -> Result<()> {
+    for fixture in FORMS {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let module = harness.fixture(fixture).await?;
+        let app = AppSpec::new()
+            .load("bookings", module)
+            .answers("noted", "passed", |_| Ok(Payload::null()));
+        let app = app.listen("users", "verify", move |_: Delivery, payload: Payload| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async {
+                // The guard waits, and the second argument comes to it.
+                tokio::task::yield_now().await;
+                Ok(payload)
+            }
+        });
+        let live = harness.start(app).await?;
+        assert_eq!(live.send(get("/arguments/twice", "ada")).await?.text(), "ada ada ada");
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(live.get("/arguments/twice").await?.status, 401);
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn arguments_that_call_are_optional_or_results(harness: Harness) -> Result<()> {
+    for fixture in FORMS {
+        let live = harness.start(bookings(&harness, fixture).await?).await?;
+        assert_eq!(live.send(get("/arguments/guest", "ada")).await?.text(), "ada");
+        assert_eq!(live.get("/arguments/guest").await?.text(), "nobody");
+        assert_eq!(live.send(get("/arguments/guest", "nobody")).await?.status, 403);
+        assert_eq!(live.send(get("/arguments/user", "ada")).await?.text(), "ada");
+        assert_eq!(live.get("/arguments/user").await?.text(), "Unauthorized");
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn wrong_headers_are_errors_for_hooks_and_the_shape(harness: Harness) -> Result<()> {
+    for (count, fixture) in (1..).zip(FORMS) {
+        let live = harness.start(bookings(&harness, fixture).await?).await?;
+        for (path, header) in [("/wrong/header", "x-to"), ("/wrong/hook", "x-forged")] {
+            let reply = live.get(path).await?;
+            let expected = json!({
+                "title": "the server could not answer the request", "status": 500, "code": "invalid-reply"
+            });
+            assert_eq!((reply.status, reply.json::<Value>()?), (500, expected), "{path}");
+            assert_eq!(
+                (reply.all("x-after"), reply.header(header)),
+                (vec!["module".into()], None),
+                "{path}"
+            );
+            let text = format!("the value of header `{header}` has the byte 10 at position 1");
+            let lines = harness.logs().containing(&text, count).await?;
+            assert!(
+                lines.iter().all(|line| line.text.contains("it is made at ")),
+                "{lines:?}"
+            );
+        }
+        // One of the function behind `errors:` leaves the error as it is, with the body that it has without the function.
+        let reply = live.get("/wrong/shape").await?;
+        assert_eq!((reply.status, reply.header("x-room").as_deref()), (404, Some("7")));
+        assert_eq!(reply.json::<Value>()?, json!({ "message": "no\nroom" }));
+        harness
+            .logs()
+            .containing("the function behind `errors:` failed", count)
+            .await?;
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
+}
+
+async fn a_condition_that_fails_is_an_error_for_hooks_and_the_shape(harness: Harness) -> Result<()> {
+    for fixture in FORMS {
+        let live = harness.start(bookings(&harness, fixture).await?).await?;
+        let stale = Request::new("GET", "/wrong/stale").header("if-match", "\"v6\"");
+        let reply = live.send(stale).await?;
+        assert_eq!((reply.status, reply.all("x-after")), (412, vec!["module".into()]));
+        let title = "the present version does not fit the conditions of the request";
+        assert_eq!(
+            reply.json::<Value>()?,
+            json!({ "title": title, "status": 412, "code": "failed" })
+        );
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

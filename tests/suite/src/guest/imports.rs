@@ -84,6 +84,9 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
             .iter()
             .map(|&(here, there, params)| (context, here, there, params)),
     );
+    if context == "context-async" {
+        functions.push((context, "closed", "closed", 1));
+    }
     let mut numbers = NUMBERS.to_vec();
     if !guest.channels.is_empty() {
         functions.extend(DELIVERY);
