@@ -1,14 +1,16 @@
 //! The disconnect of a client while its handler runs, and while the next chunk of its reply does not come.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker, ready};
 
+use futures_util::FutureExt as _;
 use futures_util::task::AtomicWaker;
 use socket2::Socket;
-use tokio::io::ReadBuf;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use trillium::Conn;
 
@@ -60,32 +62,37 @@ impl Wake for ReadWake {
 }
 
 /// The client of a reply in chunks. trillium reads nothing while the reply is written, so the client has a descriptor of its own.
-pub(crate) enum Client {
-    /// No chunk was late so far.
-    Unwatched(Socket),
-    Watched(TcpStream),
-    /// It sent its next request ahead, behind which no disconnect shows.
-    Ahead,
+pub(crate) struct Client {
+    socket: Option<Socket>,
+    /// There once a chunk was late.
+    watched: Option<TcpStream>,
 }
 
 impl Client {
-    /// Completes when the client disconnects.
+    pub(crate) fn new(socket: Socket) -> Self {
+        let (socket, watched) = (Some(socket), None);
+        Self { socket, watched }
+    }
+
+    /// Completes when the client has closed its direction of the connection, also if bytes are unread.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Self::Unwatched(_) = self
-            && let Self::Unwatched(socket) = std::mem::replace(self, Self::Ahead)
-            && let Ok(stream) = TcpStream::from_std(socket.into())
-        {
-            *self = Self::Watched(stream);
+        if let Some(socket) = self.socket.take() {
+            self.watched = TcpStream::from_std(socket.into()).ok();
         }
-        let Self::Watched(stream) = self else {
+        let Some(stream) = &self.watched else {
             return Poll::Pending;
         };
-        match ready!(stream.poll_peek(cx, &mut ReadBuf::new(&mut [0]))) {
-            Ok(0) | Err(_) => Poll::Ready(()),
-            Ok(_) => {
-                *self = Self::Ahead;
-                Poll::Pending
+        loop {
+            if ready!(stream.poll_read_ready(cx)).is_err() {
+                return Poll::Ready(());
             }
+            let ready = stream.ready(Interest::READABLE).now_or_never();
+            if ready.is_some_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed())) {
+                return Poll::Ready(());
+            }
+            // What is readable counts as seen, so that the next event wakes the task.
+            let seen = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let _ = stream.try_io(Interest::READABLE, seen);
         }
     }
 }

@@ -131,7 +131,7 @@ impl Socket {
     /// The client, for a reply whose next chunk may never come; `None` if the system has no more descriptors.
     pub(crate) fn client(&mut self) -> Option<Client> {
         let stream = SockRef::from(self.stream.as_ref()?).try_clone().ok()?;
-        Some(Client::Unwatched(stream))
+        Some(Client::new(stream))
     }
 
     fn stream(&mut self) -> Pin<&mut TcpStream> {

@@ -19,6 +19,7 @@ use pointwork_core::ServerOptions;
 
 use crate::driver::Driver;
 use crate::io::Io;
+use crate::left::WatchedReply;
 use crate::serve::{InfallibleService, Server};
 use crate::state::ConnectionState;
 
@@ -46,14 +47,17 @@ pub(crate) async fn serve<S: InfallibleService>(server: &Server<S>, io: Io, mut 
     let builder = builder(&server.options, &driver.state);
     // In HTTP/1.0 the end of the connection may be the end of a reply.
     let saw_http_10 = AtomicBool::new(false);
-    let peer = driver.state.peer;
+    let state = driver.state.clone();
     let respond = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
+        state.request_begins();
+        request.extensions_mut().insert(state.peer);
         let http_10 = request.version() == Version::HTTP_10;
         if http_10 {
             saw_http_10.store(true, Relaxed);
         }
-        server.service.call(request).map_ok(move |mut reply| {
+        let state = state.clone();
+        server.service.call(request).map_ok(move |reply| {
+            let mut reply = reply.map(|body| WatchedReply::new(body, &state));
             // hyper would add `keep-alive` to the reply's own `Connection` if it took the reply for one of HTTP/1.1.
             if http_10 && reply.headers().contains_key(CONNECTION) {
                 *reply.version_mut() = Version::HTTP_10;

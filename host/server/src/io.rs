@@ -40,6 +40,7 @@ impl Io {
     ) -> Self {
         if let Some(framing) = &mut framing {
             framing.follow(&mut first);
+            state.has_passed(framing.passed(), &stream);
         }
         Self {
             stream,
@@ -79,8 +80,10 @@ impl AsyncRead for Io {
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        if let Some(framing) = &mut self.framing {
+        let this = &mut *self;
+        if let Some(framing) = &mut this.framing {
             framing.follow(&mut buf.filled_mut()[before..]);
+            this.state.has_passed(framing.passed(), &this.stream);
         }
         Poll::Ready(Ok(()))
     }

@@ -61,6 +61,7 @@ mod driver;
 mod http1;
 mod http2;
 mod io;
+mod left;
 mod serve;
 mod state;
 mod unread;

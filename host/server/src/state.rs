@@ -1,12 +1,14 @@
 //! The state of a connection, beside hyper's own.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
 use pointwork_core::adapter::Deadlines;
 use pointwork_core::{Peer, ServerOptions};
+use socket2::SockRef;
+use tokio::net::TcpStream;
 
 use crate::unread::Unread;
 
@@ -19,6 +21,12 @@ pub(crate) struct ConnectionState {
     pub(crate) unread: Arc<Unread>,
     open_streams: AtomicUsize,
     is_draining: AtomicBool,
+    /// The requests of HTTP/1 that the service got.
+    requests: AtomicU64,
+    /// Whether a reply of HTTP/1 is written in chunks.
+    is_in_chunks: AtomicBool,
+    /// A descriptor of the connection, where a client may leave unseen; see [`left`](crate::left).
+    client: OnceLock<TcpStream>,
     pub(crate) waker: AtomicWaker,
 }
 
@@ -30,6 +38,9 @@ impl ConnectionState {
             unread: Arc::default(),
             open_streams: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            is_in_chunks: AtomicBool::new(false),
+            client: OnceLock::new(),
             waker: AtomicWaker::new(),
         })
     }
@@ -37,6 +48,33 @@ impl ConnectionState {
     /// Whether a request of HTTP/2 is in flight.
     pub(crate) fn has_open_streams(&self) -> bool {
         self.open_streams.load(Relaxed) != 0
+    }
+
+    /// The service gets a request of HTTP/1.
+    pub(crate) fn request_begins(&self) {
+        self.requests.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn writes_chunks(&self, in_chunks: bool) {
+        self.is_in_chunks.store(in_chunks, Relaxed);
+    }
+
+    /// Bytes have come behind that many messages.
+    pub(crate) fn has_passed(&self, messages: u64, stream: &TcpStream) {
+        let requests = self.requests.load(Relaxed);
+        // Of a request that hyper has not seen, or beside a reply.
+        let is_ahead = messages > requests || (messages == requests && self.is_in_chunks.load(Relaxed));
+        if is_ahead
+            && self.client.get().is_none()
+            && let Ok(client) = SockRef::from(stream).try_clone()
+            && let Ok(client) = TcpStream::from_std(client.into())
+        {
+            let _ = self.client.set(client);
+        }
+    }
+
+    pub(crate) fn client(&self) -> Option<&TcpStream> {
+        self.client.get()
     }
 
     /// The server shuts down: the requests in flight end, then the connection closes.

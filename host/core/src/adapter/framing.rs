@@ -22,6 +22,9 @@ pub struct Framing {
     partial_line: Vec<u8>,
     longest_line: usize,
     strict: bool,
+    /// The number of messages that have ended, and that of those with bytes behind their end.
+    ended: u64,
+    passed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,8 @@ impl Framing {
             partial_line: Vec::new(),
             longest_line: MIN_LINE_LIMIT.max(usize::try_from(max_header_bytes).unwrap_or(usize::MAX)),
             strict: false,
+            ended: 0,
+            passed: 0,
         }
     }
 
@@ -87,11 +92,20 @@ impl Framing {
         self.position == Position::Broken
     }
 
+    /// The number of messages behind whose end other bytes have come.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
     /// Takes the next bytes of the connection.
     pub fn follow(&mut self, bytes: &mut [u8]) {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &mut bytes[at..];
+            let before = self.position;
+            if before == Position::default() {
+                self.passed = self.ended;
+            }
             at += match self.position {
                 Position::Lost => return,
                 Position::Broken => return rest.fill(0),
@@ -106,6 +120,9 @@ impl Framing {
                 }
                 Position::Head(_) | Position::ChunkEnd | Position::ChunkSize | Position::Trailers => self.line(rest),
             };
+            if before != Position::default() && self.position == Position::default() {
+                self.ended += 1;
+            }
         }
     }
 

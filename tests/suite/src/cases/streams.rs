@@ -232,12 +232,21 @@ async fn a_stream_whose_next_piece_never_comes_ends_with_its_client(harness: Har
         statuses.iter().map(|status| status.usage.in_flight).sum()
     };
     let request = Request::new("GET", "/parts/silent").to_bytes(&live.address().to_string());
+    // Bytes behind the request, with it or later, which a server may hold unread.
+    let behind: [(&[u8], &[u8]); 5] = [
+        (b"", b""),
+        (b"\r\n", b""),
+        (b"G", b""),
+        (&request, b""),
+        (b"", b"GET /"),
+    ];
     let mut clients = Vec::new();
-    for _ in 0..20 {
+    for (at_once, later) in behind.iter().cycle().take(20) {
         let mut connection = live.connect().await?;
-        connection.write(&request).await?;
+        connection.write(&[&request[..], at_once].concat()).await?;
         connection.read_head().await?;
         connection.await_body(1).await?;
+        connection.write(later).await?;
         clients.push(connection);
     }
     assert_eq!(calls(), 20);

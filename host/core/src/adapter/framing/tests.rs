@@ -206,3 +206,24 @@ proptest! {
         prop_assert_eq!(framing.position, Position::default());
     }
 }
+
+#[test]
+fn bytes_behind_the_end_of_a_message_are_noted() {
+    let posted = "POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\nab";
+    let chunked = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n";
+    for message in ["GET / HTTP/1.1\r\n\r\n", posted, chunked] {
+        for at_a_time in [1, 7, 1000] {
+            let mut framing = Framing::new(1000);
+            let mut follow = |bytes: &str| {
+                for part in bytes.as_bytes().chunks(at_a_time) {
+                    framing.follow(&mut part.to_vec());
+                }
+                framing.passed()
+            };
+            assert_eq!(follow(message), 0, "{message}");
+            assert_eq!(follow("\r\n"), 1, "{message}");
+            assert_eq!(follow(message), 1, "{message}");
+            assert_eq!(follow("G"), 2, "{message}");
+        }
+    }
+}
