@@ -21,8 +21,7 @@ impl App {
     }
 
     /// The previous version, with the present values of its variables. If it was current in an earlier process, it comes from
-    /// the state directory. A failed trial is rolled back once and by nobody who could set a missing value, so the previous
-    /// version then goes back to the values that it had (spec V1).
+    /// the state directory. After a failed trial it has the values that it had, since the present ones may be the fault (spec V1).
     async fn previous(&self, name: &str, is_failed_trial: bool) -> Result<Arc<Module>, Error> {
         let previous = {
             let state = self.open_state()?;
@@ -32,17 +31,11 @@ impl App {
         };
         let options = match previous {
             Ok(previous) => {
-                return match self.with_present_variables(previous.clone()).await {
-                    Err(error) if is_failed_trial => {
-                        let error = pointwork_core::error_chain(&error);
-                        tracing::warn!(
-                            module = name,
-                            "the previous version goes back to the variables that it had: {error}"
-                        );
-                        Ok(previous)
-                    }
-                    module => module.map_err(|error| error.in_module(name)),
-                };
+                if is_failed_trial {
+                    return Ok(previous);
+                }
+                let present = self.with_present_variables(previous).await;
+                return present.map_err(|error| error.in_module(name));
             }
             Err(options) => self.resolved(options).await.map_err(|error| error.in_module(name))?,
         };
