@@ -22,7 +22,7 @@ use super::registry::{Emitted, ListenerName, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
 use crate::routing::MAX_NAME_BYTES;
-use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode};
+use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode, Shard, Sharded};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
@@ -39,7 +39,7 @@ pub struct Bus(Arc<BusState>);
 /// module among its listeners: a strong reference would be a leak.
 #[derive(Clone, Debug)]
 #[debug("WeakBus")]
-pub(crate) struct WeakBus(Weak<BusState>);
+pub(crate) struct WeakBus(Shard<Weak<BusState>>);
 
 impl WeakBus {
     pub(crate) fn upgrade(&self) -> Result<Bus, Failure> {
@@ -64,7 +64,9 @@ struct BusState {
     refused: AtomicU64,
     bursts: Bursts,
     waiting: AtomicUsize,
-    requests: Arc<AtomicUsize>,
+    /// Counts its own references, each of a request in flight.
+    requests: Sharded<()>,
+    own: Sharded<Weak<BusState>>,
     notice: Mutex<Option<String>>,
 }
 
@@ -95,19 +97,10 @@ impl StagedListeners<'_> {
     }
 }
 
-/// Counts a request for as long as it lives.
-pub(crate) struct RequestCount(Arc<AtomicUsize>);
-
-impl Drop for RequestCount {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Bus {
     /// A bus without listeners.
     pub fn new(executor: Arc<dyn Executor>, options: BusOptions) -> Self {
-        Self(Arc::new(BusState {
+        Self(Arc::new_cyclic(|own| BusState {
             registry: ArcSwap::default(),
             changing: Mutex::new(()),
             executor,
@@ -116,7 +109,8 @@ impl Bus {
             refused: AtomicU64::new(0),
             bursts: Bursts::default(),
             waiting: AtomicUsize::new(0),
-            requests: Arc::default(),
+            requests: Sharded::default(),
+            own: Sharded::new(|| own.clone()),
             notice: Mutex::default(),
         }))
     }
@@ -176,7 +170,7 @@ impl Bus {
 
     pub(crate) fn caller_in(&self, chain: Chain) -> Caller {
         Caller {
-            bus: WeakBus(Arc::downgrade(&self.0)),
+            bus: WeakBus(self.0.own.local().clone()),
             chain,
         }
     }
@@ -188,12 +182,12 @@ impl Bus {
 
     /// The number of requests in flight: those that wait for their reply, and those whose context somebody still holds.
     pub fn requests(&self) -> usize {
-        self.0.requests.load(Ordering::Relaxed)
+        self.0.requests.references()
     }
 
-    pub(crate) fn count_request(&self) -> RequestCount {
-        self.0.requests.fetch_add(1, Ordering::Relaxed);
-        RequestCount(self.0.requests.clone())
+    /// Counts a request until the result is dropped.
+    pub(crate) fn count_request(&self) -> Shard<()> {
+        self.0.requests.local().clone()
     }
 
     /// The number of emitted events that were refused since the start, because a queue was full or nobody listens.

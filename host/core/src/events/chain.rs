@@ -1,5 +1,6 @@
 //! The chain of calls that begins with one request, or with one emitted event.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -7,7 +8,7 @@ use std::time::Instant;
 use super::request_crashes::RequestCrashes;
 use crate::crash::SERVER_CHANNEL;
 use crate::routing::RouteRecord;
-use crate::{Failure, FailureCode, RequestId};
+use crate::{Failure, FailureCode, RequestId, Shard};
 
 /// The number of calls that a chain may be deep. Eight is more than any sane application nests, and few enough that a cycle
 /// of channels ends within microseconds.
@@ -33,12 +34,36 @@ pub struct Nested(pub usize);
 #[derive(Clone, Debug)]
 pub(crate) struct RequestOrigin {
     pub(crate) id: RequestId,
-    pub(crate) route: Arc<RouteRecord>,
+    pub(crate) route: RouteInTable,
     pub(crate) adapter: Option<&'static str>,
     /// `None` unless the reply shows them.
     pub(crate) crashes: Option<Arc<RequestCrashes>>,
     /// Whether the handler runs in a span of the request.
     pub(crate) in_span: bool,
+}
+
+/// The records of the routes of a table, by the places of the routes.
+pub(crate) type RouteRecords = Arc<[Arc<RouteRecord>]>;
+
+/// The record of a route. It keeps the records of the whole table.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteInTable {
+    records: Shard<RouteRecords>,
+    place: usize,
+}
+
+impl RouteInTable {
+    pub(crate) fn new(records: Shard<RouteRecords>, place: usize) -> Self {
+        Self { records, place }
+    }
+}
+
+impl Deref for RouteInTable {
+    type Target = RouteRecord;
+
+    fn deref(&self) -> &RouteRecord {
+        &self.records[self.place]
+    }
 }
 
 #[derive(Debug)]
@@ -207,6 +232,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Sharded;
     use crate::routing::Origin;
 
     fn name(name: &str) -> Arc<str> {
@@ -223,10 +249,11 @@ mod tests {
             handler: None,
             unavailable_on: Vec::new(),
         };
-        let route = Arc::new(route);
+        let records: RouteRecords = [Arc::new(route)].into();
+        let records = Sharded::new(|| records.clone());
         let origin = RequestOrigin {
             id: RequestId::from_headers(&http::HeaderMap::new()),
-            route,
+            route: RouteInTable::new(records.local().clone(), 0),
             adapter: None,
             crashes: None,
             in_span: false,

@@ -22,7 +22,7 @@ use super::state::{Exchange, OngoingCall};
 use crate::crash::panic_message;
 use crate::events::chain::RequestOrigin;
 use crate::executor::FOREVER;
-use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
+use crate::{BoxFuture, Crash, CrashKind, Executor, Failure, Shard};
 
 /// Polls the handler where the request is polled, and watches for everything that may end it: its value, a reply from
 /// elsewhere, the last holder's end, the deadline, a panic. Before that, it collects the body of a handler that takes it
@@ -33,7 +33,7 @@ use crate::{BoxFuture, Crash, CrashKind, Executor, Failure};
 pub(crate) struct Dispatch {
     exchange: OngoingCall,
     work: Work,
-    executor: Arc<dyn Executor>,
+    executor: Shard<Arc<dyn Executor>>,
     timer: Option<BoxFuture<'static, ()>>,
     ended: bool,
 }
@@ -48,7 +48,7 @@ enum Work {
 
 impl Dispatch {
     /// Calls the handler.
-    pub(crate) fn start(exchange: Arc<Exchange>, handler: &dyn Handler, executor: Arc<dyn Executor>) -> Self {
+    pub(crate) fn start(exchange: Arc<Exchange>, handler: &dyn Handler, executor: Shard<Arc<dyn Executor>>) -> Self {
         let exchange = OngoingCall::begin(exchange);
         let work = Work::start(&exchange, handler);
         Self::new(exchange, work, executor)
@@ -59,12 +59,12 @@ impl Dispatch {
         exchange: Arc<Exchange>,
         body: Collect,
         handler: Arc<dyn Handler>,
-        executor: Arc<dyn Executor>,
+        executor: Shard<Arc<dyn Executor>>,
     ) -> Self {
         Self::new(OngoingCall::begin(exchange), Work::Collecting(body, handler), executor)
     }
 
-    fn new(exchange: OngoingCall, work: Work, executor: Arc<dyn Executor>) -> Self {
+    fn new(exchange: OngoingCall, work: Work, executor: Shard<Arc<dyn Executor>>) -> Self {
         Self {
             exchange,
             work,

@@ -26,11 +26,11 @@ use super::reply_cell::ReplyCell;
 use super::request_memory::{RequestMemory, TableMemory};
 use super::state::{ACCESS, Exchange, Extensions};
 use crate::events::bus::Bus;
-use crate::events::chain::{Chain, RequestOrigin};
+use crate::events::chain::{Chain, RequestOrigin, RouteInTable, RouteRecords};
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Resolution, RouteEntry, RouteRecord, Shape, ShapeId, Table, guard,
 };
-use crate::{Charge, Crash, CrashKind, Executor, Failure, MemoryExceeded, RequestId};
+use crate::{Charge, Crash, CrashKind, Executor, Failure, MemoryExceeded, RequestId, Sharded};
 
 /// A route ready to be compiled into a router.
 #[derive(Clone, Debug)]
@@ -73,11 +73,13 @@ pub struct FoundRoute {
 
 struct RouterState {
     table: Table<Endpoint>,
+    /// Those of the table, by the places of the routes.
+    records: Sharded<RouteRecords>,
     options: RouterOptions,
     /// `None` for none.
     trusted_proxies: Option<Arc<[IpNet]>>,
     bus: Bus,
-    executor: Arc<dyn Executor>,
+    executor: Sharded<Arc<dyn Executor>>,
 }
 
 /// The end of a route.
@@ -109,15 +111,17 @@ impl Router {
             },
         });
         let table = Table::compile(entries.collect(), options.table)?;
+        let records: RouteRecords = table.routes().iter().map(|entry| entry.target.record.clone()).collect();
         let memory = RequestMemory::new(&options);
         Ok(Self {
-            memory: memory.of_table(table.routes().iter().map(|entry| &entry.target.record)),
+            memory: memory.of_table(records.iter()),
             shared: Arc::new(RouterState {
+                records: Sharded::new(|| records.clone()),
                 table,
                 trusted_proxies: (!options.trusted_proxies.is_empty()).then(|| (*options.trusted_proxies).into()),
                 options,
                 bus,
-                executor,
+                executor: Sharded::new(|| executor.clone()),
             }),
             adapter: None,
             body_timeout: None,
@@ -252,7 +256,7 @@ impl Router {
             Err(failure) => return ready(exchange.finish(failure_reply(&failure))).left_future(),
         };
         let handler = &self.shared.table.routes()[route].target.handler;
-        let (exchange, executor) = (Arc::new(exchange), self.shared.executor.clone());
+        let (exchange, executor) = (Arc::new(exchange), self.shared.executor.local().clone());
         match missing {
             None => Dispatch::start(exchange, &**handler, executor),
             Some(collect) => Dispatch::collect(exchange, collect, handler.clone(), executor),
@@ -263,13 +267,17 @@ impl Router {
     /// The exchange of a request that matched a route, without its body.
     fn exchange(&self, route: usize, params: Params, arrived: Instant, id: RequestId, parts: Parts) -> Exchange {
         let RouterState {
-            table, options, bus, ..
+            table,
+            records,
+            options,
+            bus,
+            ..
         } = &*self.shared;
-        let Endpoint { record, limits, .. } = &table.routes()[route].target;
+        let limits = &table.routes()[route].target.limits;
         let time = [options.deadline, limits.deadline].into_iter().flatten().min();
         let origin = RequestOrigin {
             id,
-            route: record.clone(),
+            route: RouteInTable::new(records.local().clone(), route),
             adapter: self.adapter,
             crashes: options.show_crashes.then(Arc::default),
             in_span: options.access_log,
@@ -298,7 +306,7 @@ impl Router {
                 stream_body: narrower(limits.stream_body, options.stream_body_limit),
             },
             body: Mutex::new(None),
-            bodies_of_module: self.memory.bodies_of_module(route).cloned(),
+            bodies_of_module: None,
             head_charges: <[Charge; 2]>::default(),
             write_timeout: self.write_timeout,
             span,
@@ -342,10 +350,17 @@ impl Router {
             failure
         })?;
         let body = body
-            .at_pace(self.body_timeout, self.shared.options.body_rate, &self.shared.executor)
+            .at_pace(
+                self.body_timeout,
+                self.shared.options.body_rate,
+                self.shared.executor.local(),
+            )
             .counted(self.memory.bodies());
         let taken = take(body, exchange.body_mode, *body_limits);
         let (body, missing) = taken.map_err(|error| body_limits.failed(&error, Some(caller)))?;
+        if missing.is_some() {
+            exchange.bodies_of_module = self.memory.bodies_of_module(route).cloned();
+        }
         let of_module = Charge::default();
         *exchange.body.get_mut() = body.map(|body| ArrivedBody { body, of_module });
         Ok(missing)

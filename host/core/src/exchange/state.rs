@@ -18,11 +18,10 @@ use super::finish::finish;
 use super::forwarded::Peer;
 use super::handler::BodyMode;
 use super::reply_cell::ReplyCell;
-use crate::events::bus::RequestCount;
 use crate::events::caller::Caller;
 use crate::events::chain::RequestOrigin;
 use crate::routing::Params;
-use crate::{Charge, MemoryAccount, MemoryExceeded};
+use crate::{Charge, MemoryAccount, MemoryExceeded, Shard};
 
 /// The most bytes of extensions in the access log's line of a request.
 const MAX_EXTENSIONS_LINE: usize = 8 * 1024;
@@ -71,7 +70,7 @@ pub(crate) struct Exchange {
     pub(super) holders: AtomicUsize,
     /// See [`OngoingCall`].
     pub(super) calls: AtomicUsize,
-    pub(super) _count: RequestCount,
+    pub(super) _count: Shard<()>,
 }
 
 /// A call that has the context of a request: that of the handler, until there is the reply too, and that of each listener
@@ -175,7 +174,7 @@ impl Deref for OngoingCall {
 
 impl Drop for OngoingCall {
     fn drop(&mut self) {
-        let is_of_module = self.0.bodies_of_module.is_some();
+        let is_of_module = self.0.origin().route.module.is_some();
         if self.0.calls.fetch_sub(1, Ordering::AcqRel) == 1 && is_of_module {
             drop(self.0.take_body());
         }

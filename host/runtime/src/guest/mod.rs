@@ -203,7 +203,10 @@ impl Guest {
             return slot;
         }
         self.slot = slot;
-        self.history = Some(history.clone());
+        // Nearly always that of the call before.
+        if !self.history.as_ref().is_some_and(|own| Arc::ptr_eq(own, history)) {
+            self.history = Some(history.clone());
+        }
         None
     }
 

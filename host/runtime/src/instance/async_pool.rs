@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, CrashKind, within};
+use pointwork_core::{BoxFuture, CrashKind, Shard, within};
 use tokio::sync::oneshot;
 
 use super::async_instance::{Driver, GRACE, InstanceState};
@@ -18,7 +18,7 @@ use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::spans::TaskSpan;
-use crate::scheduling::admission::Counted;
+use crate::scheduling::admission::{Counted, InFlight};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::fibers::GuestWork;
@@ -128,14 +128,14 @@ impl AsyncPool {
     }
 
     /// Runs a call in an instance that has room.
-    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
+    pub(crate) fn run<C: Call>(pool: Shard<Arc<Self>>, call: C, in_flight: InFlight) -> BoxFuture<'static, C::Output> {
         Box::pin(async move {
-            let _counted = counted;
-            self.serve(call).await
+            let _in_flight = in_flight;
+            pool.serve(call).await
         })
     }
 
-    async fn serve<C: Call>(self: Arc<Self>, call: C) -> C::Output {
+    async fn serve<C: Call>(self: &Arc<Self>, call: C) -> C::Output {
         let history = call.history().clone();
         let output = match self.output(call).await {
             Ok(output) => output,
@@ -308,7 +308,8 @@ impl AsyncPool {
         let instance = Arc::<InstanceState>::default();
         let served = instance.begin_call();
         first.call.taken_by(&instance);
-        let history = if is_alone { first.call.history() } else { &self.history }.clone();
+        let history = if is_alone { first.call.history() } else { &self.history };
+        let history = Arc::clone(history);
         self.start(instance.clone(), history, slot, first.call);
         if is_alone || self.is_last(served) {
             instance.close();

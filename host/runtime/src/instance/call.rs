@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload};
+use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload, Shard};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
@@ -35,7 +35,7 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn crashed(crash: Crash) -> Self::Output;
 
     /// The history of calls of the same handler or listener.
-    fn history(&self) -> &Arc<CallHistory>;
+    fn history(&self) -> &Shard<Arc<CallHistory>>;
 
     /// Whether it may wait for its client from the start.
     fn streams(&self) -> bool;
@@ -104,7 +104,7 @@ impl QueuedCall {
 
 pub(crate) struct Request {
     pub(crate) handler: u32,
-    pub(crate) history: Arc<CallHistory>,
+    pub(crate) history: Shard<Arc<CallHistory>>,
     pub(crate) context: Context,
 }
 
@@ -129,7 +129,7 @@ impl Call for Request {
         Outcome::Crashed(Box::new(crash))
     }
 
-    fn history(&self) -> &Arc<CallHistory> {
+    fn history(&self) -> &Shard<Arc<CallHistory>> {
         &self.history
     }
 
@@ -152,7 +152,7 @@ impl Call for Request {
 
 pub(crate) struct Event {
     pub(crate) listener: u32,
-    pub(crate) history: Arc<CallHistory>,
+    pub(crate) history: Shard<Arc<CallHistory>>,
     pub(crate) delivery: Delivery,
     pub(crate) payload: types::Payload,
     pub(crate) arrived: Instant,
@@ -181,7 +181,7 @@ impl Call for Event {
         Err(Failure::of_crash(crash))
     }
 
-    fn history(&self) -> &Arc<CallHistory> {
+    fn history(&self) -> &Shard<Arc<CallHistory>> {
         &self.history
     }
 

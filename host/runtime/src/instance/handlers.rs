@@ -8,7 +8,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use pointwork_core::{
     Body, BodyMode, BoxFuture, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture,
-    Listener, Outcome, Payload, RequestLimits, error_reply, within,
+    Listener, Outcome, Payload, RequestLimits, Sharded, error_reply, within,
 };
 
 use super::async_pool::AsyncPool;
@@ -19,7 +19,7 @@ use crate::component::inspect::Form;
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, IdleInstances};
 use crate::guest::payload::payload_out;
-use crate::scheduling::admission::Counted;
+use crate::scheduling::admission::InFlight;
 use crate::scheduling::call_history::{CallHistories, CallHistory, Callee};
 use crate::scheduling::threads::Threads;
 use crate::variables::Values;
@@ -75,11 +75,11 @@ impl Instances {
     }
 
     /// Runs a call that as many other calls of the module wait for.
-    fn run<C: Call>(&self, call: C, reentrance: usize, counted: Counted) -> BoxFuture<'static, C::Output> {
+    fn run<C: Call>(&self, call: C, reentrance: usize, in_flight: InFlight) -> BoxFuture<'static, C::Output> {
         call.history().called();
         match &self.pools {
-            Pools::Sync(pools) => pools.at(reentrance).clone().run(call, counted),
-            Pools::Async(pools) => pools.at(reentrance).clone().run(call, counted),
+            Pools::Sync(pools) => SyncPool::run(pools.at(reentrance), call, in_flight),
+            Pools::Async(pools) => AsyncPool::run(pools.at(reentrance), call, in_flight),
         }
     }
 
@@ -92,7 +92,7 @@ impl Instances {
     ) -> Arc<dyn Handler> {
         Arc::new(WasmHandler {
             instances: self.clone(),
-            history: self.histories.history(Callee::Handler(number), name),
+            history: shared(self.histories.history(Callee::Handler(number), name)),
             number,
             body,
         })
@@ -102,10 +102,14 @@ impl Instances {
     pub(crate) fn listener(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Listener> {
         Arc::new(WasmListener {
             instances: self.clone(),
-            history: self.histories.history(Callee::Listener(number), name),
+            history: shared(self.histories.history(Callee::Listener(number), name)),
             number,
         })
     }
+}
+
+fn shared(history: Arc<CallHistory>) -> Sharded<Arc<CallHistory>> {
+    Sharded::new(|| history.clone())
 }
 
 impl IdleInstances for Instances {
@@ -119,24 +123,24 @@ impl IdleInstances for Instances {
 
 struct WasmHandler {
     instances: Arc<Instances>,
-    history: Arc<CallHistory>,
+    history: Sharded<Arc<CallHistory>>,
     number: u32,
     body: BodyMode,
 }
 
 impl Handler for WasmHandler {
     fn call(&self, context: Context) -> HandlerFuture {
-        let counted = match self.instances.pre.version.admission.admit() {
-            Ok(counted) => counted,
+        let in_flight = match self.instances.pre.version.admission.admit() {
+            Ok(in_flight) => in_flight,
             Err(left) => return Box::pin(ready(Outcome::Reply(breaker_reply(left)))),
         };
         let request = Request {
             handler: self.number,
-            history: self.history.clone(),
+            history: self.history.local().clone(),
             context,
         };
         // No other call waits for a request.
-        self.instances.run(request, 0, counted)
+        self.instances.run(request, 0, in_flight)
     }
 
     fn limits(&self) -> RequestLimits {
@@ -163,15 +167,15 @@ fn breaker_reply(left: Duration) -> Response<Body> {
 
 struct WasmListener {
     instances: Arc<Instances>,
-    history: Arc<CallHistory>,
+    history: Sharded<Arc<CallHistory>>,
     number: u32,
 }
 
 impl Listener for WasmListener {
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
         let version = &self.instances.pre.version;
-        let counted = match version.admission.admit() {
-            Ok(counted) => counted,
+        let in_flight = match version.admission.admit() {
+            Ok(in_flight) => in_flight,
             Err(left) => {
                 let message = format!("module `{}` is held back for another {left:?}", version.module);
                 let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
@@ -186,12 +190,12 @@ impl Listener for WasmListener {
         let arrived = Instant::now();
         let event = Event {
             listener: self.number,
-            history: self.history.clone(),
+            history: self.history.local().clone(),
             delivery,
             payload,
             arrived,
         };
-        let running = self.instances.run(event, reentrance, counted);
+        let running = self.instances.run(event, reentrance, in_flight);
         let Some(deadline) = version.limits.deadline else {
             return running;
         };

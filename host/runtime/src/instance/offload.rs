@@ -22,14 +22,14 @@ use crate::scheduling::threads::Threads;
 /// It ends with the call, when the call has used up its processor time, or when its version's time to drain is over.
 pub(crate) async fn offload<C: Call>(
     work: GuestWork<C::Output>,
-    history: Arc<CallHistory>,
-    pre: Arc<ModulePre>,
-    threads: Arc<Threads>,
+    history: &Arc<CallHistory>,
+    pre: &ModulePre,
+    threads: &Threads,
 ) -> C::Output {
     tokio::select! {
         biased;
-        output = run::<C>(work, &history, &pre, &threads) => output,
-        () = pre.cut.cancelled() => C::crashed(drained(&pre)),
+        output = run::<C>(work, history, pre, threads) => output,
+        () = pre.cut.cancelled() => C::crashed(drained(pre)),
     }
 }
 

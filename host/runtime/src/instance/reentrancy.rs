@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pointwork_core::MAX_DEPTH;
+use pointwork_core::{MAX_DEPTH, Shard, Sharded};
 
 use crate::component::pool_account::Freed;
 
@@ -35,28 +35,34 @@ pub(crate) struct Idle {
 /// an instance of the next pool, where nobody waits for those above. All levels together hold at most twice the limit
 /// `instances` (see [`PoolAccount`](crate::component::pool_account::PoolAccount)).
 pub(crate) struct PoolByLevel<P> {
-    outermost: Arc<P>,
-    inner: [OnceLock<Arc<P>>; MAX_DEPTH as usize],
+    outermost: Sharded<Arc<P>>,
+    inner: [OnceLock<Sharded<Arc<P>>>; MAX_DEPTH as usize],
+}
+
+fn sharded<P>(pool: P) -> Sharded<Arc<P>> {
+    let pool = Arc::new(pool);
+    Sharded::new(|| pool.clone())
 }
 
 impl<P: InstancePool> PoolByLevel<P> {
     pub(crate) fn new(outermost: P) -> Self {
         Self {
-            outermost: Arc::new(outermost),
+            outermost: sharded(outermost),
             inner: Default::default(),
         }
     }
 
     /// The pool for calls that as many other calls of the module wait for.
-    pub(crate) fn at(&self, reentrance: usize) -> &Arc<P> {
-        match reentrance.checked_sub(1) {
+    pub(crate) fn at(&self, reentrance: usize) -> Shard<Arc<P>> {
+        let pool = match reentrance.checked_sub(1) {
             None => &self.outermost,
             Some(level) => {
                 // A chain is not deeper than the array is long.
                 let pool = &self.inner[level.min(self.inner.len() - 1)];
-                pool.get_or_init(|| Arc::new(self.outermost.another()))
+                pool.get_or_init(|| sharded(self.outermost.local().another()))
             }
-        }
+        };
+        pool.local().clone()
     }
 
     pub(crate) fn shrink(&self) {
@@ -77,7 +83,8 @@ impl<P: InstancePool> PoolByLevel<P> {
         })
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<P>> {
-        std::iter::once(&self.outermost).chain(self.inner.iter().filter_map(OnceLock::get))
+    fn all(&self) -> impl Iterator<Item = &P> {
+        let all = std::iter::once(&self.outermost).chain(self.inner.iter().filter_map(OnceLock::get));
+        all.map(|pool| &***pool.local())
     }
 }

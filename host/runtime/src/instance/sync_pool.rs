@@ -1,11 +1,12 @@
 //! The instances of a synchronous module: each serves one call at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, within};
-use tokio::sync::{Mutex as Line, Semaphore, SemaphorePermit};
+use pointwork_core::{BoxFuture, Shard, Sharded, within};
+use tokio::sync::{Mutex as Line, OwnedSemaphorePermit, Semaphore};
 use wasmtime::Store;
 
 use super::call::{Call, Exports};
@@ -16,7 +17,7 @@ use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::Guest;
 use crate::guest::stream_permits::StreamPermit;
-use crate::scheduling::admission::Counted;
+use crate::scheduling::admission::InFlight;
 use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::threads::Threads;
 
@@ -27,10 +28,13 @@ use crate::scheduling::threads::Threads;
 pub(crate) struct SyncPool {
     pre: Arc<ModulePre>,
     threads: Arc<Threads>,
-    idle: Mutex<Vec<SyncInstance>>,
+    /// The last one of a shard is taken first.
+    idle: Sharded<Mutex<Vec<SyncInstance>>>,
     /// One permit for each instance that may exist.
-    permits: Semaphore,
-    /// Held by the first of the calls that have a permit, and wait for room in the engine's pool.
+    permits: Arc<Semaphore>,
+    /// The number of calls that wait. Other calls wait behind those.
+    waiting: AtomicUsize,
+    /// Held by the first of the calls that wait.
     line: Line<()>,
 }
 
@@ -42,6 +46,12 @@ struct SyncInstance {
     single_use: bool,
     idle_since: Instant,
     /// Dropped after the store.
+    _room: Room,
+}
+
+/// The right to an instance. Those who wait are told when it is dropped.
+struct Room {
+    _permit: OwnedSemaphorePermit,
     _slot: InstanceSlot,
 }
 
@@ -49,42 +59,42 @@ struct SyncInstance {
 enum Found {
     Idle(SyncInstance),
     /// A new instance.
-    Room(InstanceSlot),
+    Room(Room),
 }
 
 impl SyncPool {
     pub(crate) fn new(pre: Arc<ModulePre>, threads: Arc<Threads>) -> Self {
-        let permits = Semaphore::new(pre.version.limits.instances);
+        let permits = Arc::new(Semaphore::new(pre.version.limits.instances));
         Self {
             pre,
             threads,
-            idle: Mutex::default(),
+            idle: Sharded::default(),
             permits,
+            waiting: AtomicUsize::new(0),
             line: Line::default(),
         }
     }
 
     /// Runs a call, on the thread that polls it as long as it is short.
-    pub(crate) fn run<C: Call>(self: Arc<Self>, call: C, counted: Counted) -> BoxFuture<'static, C::Output> {
-        let (pre, threads) = (self.pre.clone(), self.threads.clone());
-        let history = call.history().clone();
+    pub(crate) fn run<C: Call>(pool: Shard<Arc<Self>>, call: C, in_flight: InFlight) -> BoxFuture<'static, C::Output> {
+        let (serving, history) = (pool.clone(), call.history().clone());
         let work = GuestWork::new(async move {
-            let _counted = counted;
-            self.serve(call).await
+            let _in_flight = in_flight;
+            serving.serve(call).await
         });
-        Box::pin(offload::<C>(work, history, pre, threads))
+        Box::pin(async move { offload::<C>(work, &history, &pool.pre, &pool.threads).await })
     }
 
     async fn serve<C: Call>(&self, call: C) -> C::Output {
         let history = call.history().clone();
         let crashes = history.crashes_often();
-        let (slot, _permit, found) = match self.admit(call.streams(), crashes).await {
+        let (slot, found) = match self.admit(call.streams(), crashes).await {
             Ok(admitted) => admitted,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
         let mut instance = match found {
             Found::Idle(instance) => instance,
-            Found::Room(slot) => match self.instantiate(slot, crashes).await {
+            Found::Room(room) => match self.instantiate(room, crashes).await {
                 Ok(instance) => instance,
                 Err(error) => return C::crashed(trapped(&self.pre, Some(&history), &error, None)),
             },
@@ -102,38 +112,21 @@ impl SyncPool {
         }
     }
 
-    /// The slot of a call that streams, the permit for an instance, and the instance or room for it.
-    async fn admit(
-        &self,
-        streams: bool,
-        crashes: bool,
-    ) -> Result<(Option<StreamPermit>, SemaphorePermit<'_>, Found), Overload> {
+    /// The slot of a call that streams, and the instance or room for it.
+    async fn admit(&self, streams: bool, crashes: bool) -> Result<(Option<StreamPermit>, Found), Overload> {
         let slot = self.pre.version.streams.take_if(streams).await?;
-        let permit = self.permits.try_acquire().ok();
-        let found = permit.as_ref().and_then(|_| self.find(crashes));
-        let (permit, found) = match (permit, found) {
-            (Some(permit), Some(found)) => (permit, found),
-            (permit, _) => self.wait(permit, crashes).await?,
+        let is_first = self.waiting.load(Ordering::SeqCst) == 0;
+        let found = match is_first.then(|| self.find(crashes)).flatten() {
+            Some(found) => found,
+            None => self.wait(crashes).await?,
         };
-        Ok((slot, permit, found))
+        Ok((slot, found))
     }
 
-    async fn wait<'a>(
-        &'a self,
-        permit: Option<SemaphorePermit<'a>>,
-        crashes: bool,
-    ) -> Result<(SemaphorePermit<'a>, Found), Overload> {
+    async fn wait(&self, crashes: bool) -> Result<Found, Overload> {
         let limits = &self.pre.version.limits;
-        let _waiting = self.pre.version.admission.wait(limits.queue).ok_or(Overload::Queue)?;
-        let until = Instant::now() + limits.queue_wait;
-        let permit = match permit {
-            Some(permit) => Some(permit),
-            // Nobody closes the semaphore.
-            None => within(&*self.threads, until, self.permits.acquire())
-                .await
-                .and_then(Result::ok),
-        };
-        let permit = permit.ok_or(Overload::Instances)?;
+        let _counted = self.pre.version.admission.wait(limits.queue).ok_or(Overload::Queue)?;
+        let _waiting = Waiting::new(&self.waiting);
         let finding = async {
             let _first = self.line.lock().await;
             loop {
@@ -144,22 +137,32 @@ impl SyncPool {
                 freed.wait().await;
             }
         };
-        let found = within(&*self.threads, until, finding).await.ok_or(Overload::Pool)?;
-        Ok((permit, found))
+        let found = within(&*self.threads, Instant::now() + limits.queue_wait, finding).await;
+        found.ok_or_else(|| match self.permits.available_permits() {
+            0 => Overload::Instances,
+            _ => Overload::Pool,
+        })
     }
 
-    /// An instance for a call that has a permit. A call that is likely to crash gets one that serves no other call: idle
-    /// ones are left to the others.
+    /// An instance for a call. A call that is likely to crash gets one that serves no other call: idle ones are left to the
+    /// others, unless they leave no room for another.
     fn find(&self, crashes: bool) -> Option<Found> {
-        if crashes {
-            self.make_room();
-        } else if let Some(idle) = self.idle.lock().pop() {
+        if !crashes && let Some(idle) = self.idle.all().find_map(|idle| idle.lock().pop()) {
             return Some(Found::Idle(idle));
         }
-        self.pre.tenancy.take().map(Found::Room)
+        let permits = || self.permits.clone().try_acquire_owned().ok();
+        let permit = permits().or_else(|| {
+            drop(crashes.then(|| self.take_oldest())?);
+            permits()
+        });
+        let (permit, slot) = (permit?, self.pre.tenancy.take()?);
+        Some(Found::Room(Room {
+            _permit: permit,
+            _slot: slot,
+        }))
     }
 
-    async fn instantiate(&self, slot: InstanceSlot, single_use: bool) -> wasmtime::Result<SyncInstance> {
+    async fn instantiate(&self, room: Room, single_use: bool) -> wasmtime::Result<SyncInstance> {
         let mut store = self.pre.store()?;
         let instance = self.pre.instantiate(&mut store).await?;
         let exports = Exports::find(&self.pre, &mut store, &instance)?;
@@ -169,7 +172,7 @@ impl SyncPool {
             served: 0,
             single_use,
             idle_since: Instant::now(),
-            _slot: slot,
+            _room: room,
         })
     }
 
@@ -183,18 +186,18 @@ impl SyncPool {
         let is_used_up = instance.single_use || instance.served >= self.pre.version.limits.reuse;
         if !is_used_up && !self.pre.is_retired() && !self.pre.tenancy.is_wanted() {
             instance.idle_since = Instant::now();
-            self.idle.lock().push(instance);
+            self.idle.local().lock().push(instance);
             self.pre.tenancy.tell();
         }
     }
 
-    /// Frees the oldest idle instance if the idle ones leave no room for another.
-    fn make_room(&self) {
-        let mut idle = self.idle.lock();
-        let oldest = (idle.len() > self.permits.available_permits()).then(|| idle.remove(0));
-        // An instance is freed after the lock: it takes its time.
-        drop(idle);
-        drop(oldest);
+    /// The instance that is idle for the longest time.
+    fn take_oldest(&self) -> Option<SyncInstance> {
+        let since = |idle: &&Shard<Mutex<Vec<SyncInstance>>>| idle.lock().first().map(|oldest| oldest.idle_since);
+        let shards = self.idle.all().filter(|idle| since(idle).is_some());
+        let mut idle = shards.min_by_key(since)?.lock();
+        // Another thread may have taken it just now.
+        (!idle.is_empty()).then(|| idle.remove(0))
     }
 }
 
@@ -220,33 +223,52 @@ impl InstancePool for SyncPool {
 
     fn shrink(&self) {
         let now = Instant::now();
-        let mut idle = self.idle.lock();
-        // The last one is taken first, so the oldest are in front.
-        let old = if self.pre.is_retired() {
-            idle.len()
-        } else {
-            let allowed = self.pre.version.limits.idle;
-            idle.partition_point(|instance| now.saturating_duration_since(instance.idle_since) > allowed)
-        };
-        let old: Vec<_> = idle.drain(..old).collect();
-        // Instances are freed after the lock: it takes its time.
-        drop(idle);
-        drop(old);
+        for idle in self.idle.all() {
+            let mut idle = idle.lock();
+            // The last one is taken first, so the oldest are in front.
+            let old = if self.pre.is_retired() {
+                idle.len()
+            } else {
+                let allowed = self.pre.version.limits.idle;
+                idle.partition_point(|instance| now.saturating_duration_since(instance.idle_since) > allowed)
+            };
+            let old: Vec<_> = idle.drain(..old).collect();
+            // Instances are freed after the lock: it takes its time.
+            drop(idle);
+            drop(old);
+        }
     }
 
     fn free_idle(&self) -> Freed {
-        let mut idle = self.idle.lock();
-        let oldest = (!idle.is_empty()).then(|| idle.remove(0));
-        // An instance is freed after the lock: it takes its time.
-        drop(idle);
-        oldest.map_or(Freed::Nothing, |_| Freed::Now)
+        self.take_oldest().map_or(Freed::Nothing, |_| Freed::Now)
     }
 
     fn idle(&self) -> Idle {
-        let mut idle = self.idle.lock();
-        Idle {
-            instances: idle.len(),
-            held: idle.iter_mut().map(|instance| instance.store.data_mut().held()).sum(),
+        let mut all = Idle::default();
+        for idle in self.idle.all() {
+            let mut idle = idle.lock();
+            all.instances += idle.len();
+            all.held += idle
+                .iter_mut()
+                .map(|instance| instance.store.data_mut().held())
+                .sum::<usize>();
         }
+        all
+    }
+}
+
+/// Counts a call that waits until it is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pointwork_core::{Caller, Crash, CrashKind};
+use pointwork_core::{Caller, Crash, CrashKind, Shard, Sharded};
 
 use crate::scheduling::breaker::CircuitBreaker;
 use crate::scheduling::status::{ModuleState, Usage};
@@ -17,10 +17,10 @@ use crate::{Breaker, Trial};
 pub(crate) struct Admission {
     module: Arc<str>,
     bus: Caller,
-    calls: AtomicU64,
+    /// The number of calls. Each call in flight has a reference to a shard.
+    calls: Sharded<AtomicU64>,
     crashes: AtomicU64,
     refused: AtomicU64,
-    in_flight: AtomicUsize,
     waiting: AtomicUsize,
     instances: AtomicUsize,
     breaker: CircuitBreaker,
@@ -54,16 +54,19 @@ impl Drop for Counted {
     }
 }
 
+/// A call in flight.
+#[derive(Debug)]
+pub(crate) struct InFlight(#[expect(dead_code, reason = "a reference that is counted")] Shard<AtomicU64>);
+
 impl Admission {
     /// Counters at zero, a closed breaker, and a trial that has not begun.
     pub(crate) fn new(module: &Arc<str>, breaker: &Breaker, trial: &Trial, bus: Caller) -> Self {
         Self {
             module: module.clone(),
             bus,
-            calls: AtomicU64::new(0),
+            calls: Sharded::default(),
             crashes: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            in_flight: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
             breaker: CircuitBreaker::new(breaker.clone()),
@@ -77,14 +80,19 @@ impl Admission {
         Self::new(&self.module, breaker, trial, self.bus.clone())
     }
 
-    /// Admits a call, unless the circuit breaker is open.
+    /// Admits a call, unless the circuit breaker is open. The call is in flight until the result is dropped.
     ///
     /// # Errors
     /// The time for which the breaker stays open.
-    pub(crate) fn admit(self: &Arc<Self>) -> Result<Counted, Duration> {
+    pub(crate) fn admit(&self) -> Result<InFlight, Duration> {
         self.breaker.admit().inspect_err(|_| self.refused())?;
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        Ok(Counted::new(self, |admission| &admission.in_flight))
+        let calls = self.calls.local();
+        calls.fetch_add(1, Ordering::Relaxed);
+        Ok(InFlight(calls.clone()))
+    }
+
+    fn calls(&self) -> u64 {
+        self.calls.all().map(|calls| calls.load(Ordering::Relaxed)).sum()
     }
 
     /// Counts a call that waits for an instance; `None` if `limit` calls already wait.
@@ -111,7 +119,7 @@ impl Admission {
     /// A call crashed. If this opens the breaker, it is reported as `server:crashed`.
     pub(crate) fn crashed(&self) {
         let crashes = self.crashes.fetch_add(1, Ordering::Relaxed) + 1;
-        self.trial.crashed(crashes, self.calls.load(Ordering::Relaxed));
+        self.trial.crashed(crashes, self.calls());
         if let Some((in_a_row, pause)) = self.breaker.crashed() {
             let message =
                 format!("{in_a_row} calls in a row crashed; the module's circuit breaker is open for {pause:?}");
@@ -132,7 +140,7 @@ impl Admission {
     pub(crate) fn state(&self) -> ModuleState {
         if self.breaker.is_open() {
             ModuleState::HeldBack
-        } else if self.trial.is_on(self.calls.load(Ordering::Relaxed)) {
+        } else if self.trial.is_on(self.calls()) {
             ModuleState::OnTrial
         } else {
             ModuleState::Serving
@@ -140,13 +148,13 @@ impl Admission {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        self.calls.references()
     }
 
     /// All counters. `idle`, `held` and `host_memory` are 0: only the instance pools and the account know them.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
-            calls: self.calls.load(Ordering::Relaxed),
+            calls: self.calls(),
             crashes: self.crashes.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             in_flight: self.in_flight(),

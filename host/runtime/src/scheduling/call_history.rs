@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pointwork_core::Sharded;
 
 /// The interval of [`CallHistories::tick`].
 pub(crate) const TICK: Duration = Duration::from_millis(500);
@@ -22,7 +23,7 @@ const OFTEN: u64 = 10;
 /// module.
 #[derive(Default)]
 pub(crate) struct CallHistory {
-    calls: AtomicU64,
+    calls: Sharded<AtomicU64>,
     crashes: AtomicU64,
     /// Calls and crashes at the last tick.
     last: Mutex<(u64, u64)>,
@@ -47,7 +48,7 @@ impl Drop for LoopingCall {
 impl CallHistory {
     /// A call begins.
     pub(crate) fn called(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.calls.local().fetch_add(1, Ordering::Relaxed);
     }
 
     /// A call crashed, or the instance that it shared with others did.
@@ -93,7 +94,8 @@ impl CallHistory {
         if self.looping.load(Ordering::Relaxed) == 0 {
             decrease(&self.loops);
         }
-        let now = (self.calls.load(Ordering::Relaxed), self.crashes.load(Ordering::Relaxed));
+        let calls = self.calls.all().map(|calls| calls.load(Ordering::Relaxed)).sum();
+        let now = (calls, self.crashes.load(Ordering::Relaxed));
         let last = std::mem::replace(&mut *self.last.lock(), now);
         let (calls, crashes) = (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1));
         if crashes >= OFTEN && crashes.saturating_mul(20) >= calls {
