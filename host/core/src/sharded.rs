@@ -46,6 +46,28 @@ impl<T> Sharded<T> {
     }
 }
 
+/// Shards of which each is made when a thread first uses it, for values of which there are many.
+#[derive(Debug)]
+pub(crate) struct ShardedOnUse<T>(Box<[OnceLock<Shard<T>>]>);
+
+impl<T: Default> ShardedOnUse<T> {
+    /// The shard of this thread.
+    pub(crate) fn local(&self) -> &Shard<T> {
+        self.0[place() % self.0.len()].get_or_init(|| Shard(Arc::new(CachePadded::new(T::default()))))
+    }
+
+    /// The shards that were used.
+    pub(crate) fn used(&self) -> impl Iterator<Item = &Shard<T>> {
+        self.0.iter().filter_map(OnceLock::get)
+    }
+}
+
+impl<T> Default for ShardedOnUse<T> {
+    fn default() -> Self {
+        Self((0..count()).map(|_| OnceLock::new()).collect())
+    }
+}
+
 impl<T: Default> Default for Sharded<T> {
     fn default() -> Self {
         Self::new(T::default)

@@ -9,6 +9,7 @@ use http::StatusCode;
 use parking_lot::Mutex;
 
 use crate::routing::RouteRecord;
+use crate::sharded::{Shard, ShardedOnUse};
 
 /// The upper bounds of the buckets of [`RouteDurations`], each included: 100 µs to 10 s.
 pub const DURATION_BUCKETS: [Duration; 16] = [
@@ -49,8 +50,8 @@ pub struct RequestDurations(Arc<KnownRoutes>);
 #[derive(Debug, Default)]
 struct KnownRoutes {
     /// By pattern and method.
-    routes: Mutex<BTreeMap<(String, String), Arc<Histogram>>>,
-    unmatched: Arc<Histogram>,
+    routes: Mutex<BTreeMap<(String, String), Arc<ShardedHistogram>>>,
+    unmatched: Arc<ShardedHistogram>,
 }
 
 /// The durations of the requests of one route whose replies have a status of one class.
@@ -102,18 +103,22 @@ impl RequestDurations {
 /// The histograms of one table.
 pub(super) struct TableDurations {
     /// In the order of the table's routes.
-    routes: Vec<Arc<Histogram>>,
-    unmatched: Arc<Histogram>,
+    routes: Vec<Arc<ShardedHistogram>>,
+    unmatched: Arc<ShardedHistogram>,
 }
 
 impl TableDurations {
     /// The histogram of a route by its place in the table, or that of the requests without a route.
-    pub(super) fn histogram(&self, route: Option<usize>) -> &Arc<Histogram> {
-        route.map_or(&self.unmatched, |route| &self.routes[route])
+    pub(super) fn histogram(&self, route: Option<usize>) -> &Shard<Histogram> {
+        route.map_or(&self.unmatched, |route| &self.routes[route]).0.local()
     }
 }
 
-/// The durations of one route. To count one costs two relaxed additions.
+/// The durations of one route.
+#[derive(Debug, Default)]
+struct ShardedHistogram(ShardedOnUse<Histogram>);
+
+/// Durations of one route. To count one costs two relaxed additions.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram([ClassHistogram; CLASSES.len()]);
 
@@ -133,24 +138,31 @@ impl Histogram {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         histogram.sum.fetch_add(nanos, Ordering::Relaxed);
     }
+}
 
+impl ShardedHistogram {
     fn is_used(&self) -> bool {
-        let counts = || self.0.iter().flat_map(|class| &class.counts);
-        counts().any(|count| count.load(Ordering::Relaxed) > 0)
+        let classes = self.0.used().flat_map(|histogram| &histogram.0);
+        let mut counts = classes.flat_map(|class| &class.counts);
+        counts.any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
     fn snapshot(&self, method: &str, route: Option<&str>) -> impl Iterator<Item = RouteDurations> {
         CLASSES
             .into_iter()
-            .zip(&self.0)
-            .filter_map(move |(status_class, class)| {
-                let counts = std::array::from_fn(|bucket| class.counts[bucket].load(Ordering::Relaxed));
+            .enumerate()
+            .filter_map(move |(place, status_class)| {
+                let sum = |of: &dyn Fn(&ClassHistogram) -> &AtomicU64| -> u64 {
+                    let classes = self.0.used().map(|histogram| &histogram.0[place]);
+                    classes.map(|class| of(class).load(Ordering::Relaxed)).sum()
+                };
+                let counts = std::array::from_fn(|bucket| sum(&|class| &class.counts[bucket]));
                 counts.iter().any(|count| *count > 0).then(|| RouteDurations {
                     method: method.to_owned(),
                     route: route.map(str::to_owned),
                     status_class,
                     counts,
-                    sum: Duration::from_nanos(class.sum.load(Ordering::Relaxed)),
+                    sum: Duration::from_nanos(sum(&|class| &class.sum)),
                 })
             })
     }
@@ -161,8 +173,8 @@ mod tests {
     use super::*;
 
     fn counted(status: u16, time: Duration) -> RouteDurations {
-        let histogram = Histogram::default();
-        histogram.count(status.try_into().unwrap(), time);
+        let histogram = ShardedHistogram::default();
+        histogram.0.local().count(status.try_into().unwrap(), time);
         histogram.snapshot("GET", Some("/a")).next().unwrap()
     }
 

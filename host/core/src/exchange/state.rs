@@ -58,7 +58,7 @@ pub(crate) struct Exchange {
     /// The span of the access log; none if that is off.
     pub(crate) span: Span,
     /// `None` on a router that measures nothing.
-    pub(super) durations: Option<Arc<Histogram>>,
+    pub(super) durations: Option<Shard<Histogram>>,
     /// Most requests set none.
     pub(crate) extensions: OnceLock<Extensions>,
     /// Computed for those who ask for it.
