@@ -67,7 +67,8 @@ impl<F> BodyWriter<F> {
 }
 
 impl BodyWriter<Blocking> {
-    /// Writes a chunk. Waits while the client reads more slowly than the handler writes.
+    /// Writes a chunk. Waits while the client reads more slowly than the handler writes. An empty chunk writes nothing, and
+    /// fails when the client disconnected.
     ///
     /// # Errors
     ///
@@ -87,7 +88,8 @@ impl BodyWriter<Blocking> {
 }
 
 impl BodyWriter<Async> {
-    /// Writes a chunk. Waits while the client reads more slowly than the handler writes.
+    /// Writes a chunk. Waits while the client reads more slowly than the handler writes. An empty chunk writes nothing, and
+    /// fails when the client disconnected.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use futures_core::Stream;
 
-pub use sse::{Sse, SseEvent};
+pub use sse::{Sse, SseEvent, SsePiece};
 
 use crate::failure::Failure;
 use crate::form::{Async, Blocking, ModuleForm};
@@ -24,7 +24,7 @@ use crate::waiting::now;
 /// incomplete; the error is logged.
 ///
 /// When the client leaves, or wants no body (`HEAD`), the pieces are dropped: in an asynchronous module at once, also while the
-/// next piece does not come; in a synchronous module at the next piece.
+/// next piece does not come; in a synchronous module at the next piece, which may be empty.
 #[derive(Debug)]
 #[must_use = "a reply does nothing until the handler returns it"]
 pub struct Streamed<P> {
@@ -121,7 +121,7 @@ async fn write_pieces<F: ModuleForm>(pieces: &mut impl Pieces, writer: &BodyWrit
             .await
         };
         let written = match piece {
-            Some(Some(Ok(piece))) if piece.is_empty() => Ok(()),
+            // Also an empty piece, whose write fails when the client has left.
             Some(Some(Ok(piece))) => F::write(writer, piece).await,
             Some(Some(Err(failure))) => {
                 crate::log::error!("the reply is broken off: {failure}");

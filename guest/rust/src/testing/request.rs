@@ -150,7 +150,7 @@ impl TestRequest {
         self
     }
 
-    /// Makes a request whose client has disconnected.
+    /// Makes a request whose client has disconnected. A reply that is written in chunks fails with `gone`.
     pub fn cancelled(mut self) -> Self {
         self.0.cancelled = true;
         self

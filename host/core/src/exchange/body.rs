@@ -346,7 +346,8 @@ pub struct BodyWriter {
 const MAX_CHUNK: usize = 256 * 1024;
 
 impl BodyWriter {
-    /// Writes a chunk, waiting while the client is slower than the writer. An empty chunk is nothing.
+    /// Writes a chunk, waiting while the client is slower than the writer. An empty chunk writes nothing, and fails
+    /// when nobody reads any more.
     ///
     /// # Errors
     /// [`GONE`](FailureCode::GONE) when nobody reads any more, or when the chunk before was not taken within
@@ -361,7 +362,11 @@ impl BodyWriter {
             self.send(Some(data.split_to(MAX_CHUNK))).await?;
         }
         if data.is_empty() {
-            return Ok(());
+            return if self.sender.is_closed() {
+                Err(self.left())
+            } else {
+                Ok(())
+            };
         }
         self.send(Some(data)).await
     }
@@ -425,8 +430,13 @@ impl BodyWriter {
             return Ok(());
         }
         sender.close_channel();
-        limit.is_left.store(true, Ordering::Relaxed);
-        Err(Failure::internal(FailureCode::GONE, "nobody reads the reply any more"))
+        Err(self.left())
+    }
+
+    /// Notes that the writer is told that nobody reads, and makes the failure.
+    fn left(&self) -> Failure {
+        self.limit.is_left.store(true, Ordering::Relaxed);
+        Failure::internal(FailureCode::GONE, "nobody reads the reply any more")
     }
 }
 

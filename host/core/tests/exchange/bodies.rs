@@ -93,6 +93,7 @@ async fn a_handler_that_takes_no_body_runs_at_once_and_cannot_read_it() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(text, "the handler declares that it takes no request body");
     assert!(writer.write("more").await.is_err(), "nobody reads it");
+    assert!(writer.write("").await.is_err(), "an empty chunk tells the same");
     assert_eq!(stand.send(post("longer than the limit".into())).await.0, StatusCode::OK);
 }
 

@@ -295,6 +295,13 @@ impl Parts {
         Reply::new(HttpStatus::OK).stream(pieces)
     }
 
+    /// Empty pieces for ever, each of them ready.
+    #[get("empty")]
+    async fn empty() -> Streamed<impl Pieces> {
+        let pieces = stream::iter(["begun"]).chain(stream::repeat(""));
+        Reply::new(HttpStatus::OK).stream(pieces)
+    }
+
     #[get("broken")]
     async fn broken(ctx: &AsyncContext) -> Streamed<impl Pieces> {
         let failure = ctx.throw(HttpStatus::CONFLICT, "no more");

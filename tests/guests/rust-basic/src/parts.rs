@@ -81,6 +81,12 @@ impl Parts {
         Reply::new(200_u16).header("content-type", "text/csv").iter(rows)
     }
 
+    /// Empty pieces for ever.
+    #[get("empty")]
+    fn empty() -> Streamed<impl Pieces> {
+        Reply::new(200_u16).iter(std::iter::once("begun").chain(std::iter::repeat("")))
+    }
+
     #[get("broken")]
     fn broken() -> Streamed<impl Pieces> {
         Reply::new(200_u16).iter([Ok("one"), Err(Failure::new(500_u16, "no more"))])

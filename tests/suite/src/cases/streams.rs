@@ -25,6 +25,7 @@ cases![
     a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3;
     a_reply_that_is_returned_beside_an_open_one_breaks_it_off: A1, H4, H7;
     a_stream_whose_next_piece_never_comes_ends_with_its_client [RustAsync]: A1, H21;
+    a_stream_of_empty_pieces_ends_with_its_client [RustBasic, RustAsync]: A1, H21;
 ];
 
 /// Longer than any buffer on the way, and than the memory of an instance.
@@ -256,4 +257,27 @@ async fn a_stream_whose_next_piece_never_comes_ends_with_its_client(harness: Har
     assert_eq!(live.call("HEAD", "/parts/silent").await?.status, 200);
     eventually("the call of HEAD has ended", || calls() == 0).await?;
     live.ends_without_a_crash().await
+}
+
+async fn a_stream_of_empty_pieces_ends_with_its_client(harness: Harness) -> Result<()> {
+    for fixture in [Fixture::RustBasic, Fixture::RustAsync] {
+        let module = harness.fixture(fixture).await?;
+        let live = harness.start(AppSpec::new().load("parts", module)).await?;
+        let request = Request::new("GET", "/parts/empty").to_bytes(&live.address().to_string());
+        let mut connection = live.connect().await?;
+        connection.write(&request).await?;
+        connection.read_head().await?;
+        connection.await_body(1).await?;
+        drop(connection);
+        let done = || {
+            live.control()
+                .statuses()
+                .iter()
+                .all(|status| status.usage.in_flight == 0)
+        };
+        eventually("the call has ended", done).await?;
+        assert_eq!(live.call("HEAD", "/parts/empty").await?.status, 200);
+        live.ends_without_a_crash().await?;
+    }
+    Ok(())
 }

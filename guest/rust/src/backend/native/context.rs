@@ -130,6 +130,7 @@ pub(crate) struct NativeBodyWriter(Rc<Exchange>);
 
 impl NativeBodyWriter {
     pub(crate) fn write(&self, chunk: &[u8]) -> Result<(), Failure> {
+        self.check_client()?;
         if let Some(SentReply::Reply(reply)) = &mut *self.0.reply.borrow_mut()
             && let Body::Bytes(bytes) = &mut reply.body
         {
@@ -144,7 +145,15 @@ impl NativeBodyWriter {
     }
 
     pub(crate) fn finish(&self) -> Result<(), Failure> {
+        self.check_client()?;
         self.0.is_finished.set(true);
+        Ok(())
+    }
+
+    fn check_client(&self) -> Result<(), Failure> {
+        if self.is_closed() {
+            return Err(failed("gone", "nobody reads the reply any more"));
+        }
         Ok(())
     }
 }
