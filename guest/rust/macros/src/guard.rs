@@ -122,7 +122,17 @@ fn full_name(ty: &Type) -> String {
 /// Whether a return type is certainly not a `Result`, which the compiler would say once for each use. A name may be an alias of
 /// one.
 fn is_no_result(output: &ReturnType) -> bool {
-    const OTHERS: [&str; 6] = ["bool", "HttpStatus", "Json", "Option", "Reply", "String"];
+    const OTHERS: [&str; 9] = [
+        "bool",
+        "Failure",
+        "HttpStatus",
+        "Json",
+        "Option",
+        "Outcome",
+        "Redirect",
+        "Reply",
+        "String",
+    ];
     match output {
         ReturnType::Default => true,
         ReturnType::Type(_, ty) => match &**ty {
@@ -475,23 +485,26 @@ impl GuardFunction {
         checks
     }
 
-    /// A constant that fails to compile if the value of a guard is a `bool`, since `Ok(false)` lets the request pass.
+    /// A constant that fails to compile if the value of a guard may mean that it refuses the request, since `Ok(false)` and
+    /// `Ok(None)` let the request pass.
     fn check_value(&self, ty: &Type, form: &TokenStream, function: &str) -> TokenStream {
         let output = self.of_form(without_self(self.signature.returned.clone(), ty), form);
-        let message = format!(
-            "{function} gives a `bool`, and every value lets the request pass, also `false`; expected `Result<(), Failure>` \
-             with an error that refuses the request, such as `Err(HttpStatus::FORBIDDEN.into())`"
-        );
+        let function = format!("{function} gives ");
         quote_spanned! {self.signature.output=>
             const _: () = {
-                #[allow(unused_imports, reason = "the value may be a `bool`")]
-                use ::pointwork_guest::__private::IsNotBool as _;
-                ::core::assert!(
-                    !::pointwork_guest::__private::Returned::<
-                        <#output as ::pointwork_guest::__private::GuardResult>::Value
-                    >::IS_BOOL,
-                    #message
-                );
+                #[allow(unused_imports, reason = "the value may be one that refuses")]
+                use ::pointwork_guest::__private::{NeverRefuses as _, Returned, joined, length, text};
+
+                const VALUE: &str =
+                    Returned::<<#output as ::pointwork_guest::__private::GuardResult>::Value>::MAY_REFUSE;
+                const PARTS: &[&str] = &[
+                    #function,
+                    VALUE,
+                    ", and every value lets the request pass; expected `Result<_, Failure>` with an error that refuses the request, \
+                     such as `Err(HttpStatus::FORBIDDEN.into())` or `user.ok_or(HttpStatus::UNAUTHORIZED)?`",
+                ];
+                const MESSAGE: [u8; length(PARTS)] = joined(PARTS);
+                ::core::assert!(VALUE.is_empty(), "{}", text(&MESSAGE));
             };
         }
     }

@@ -199,7 +199,7 @@ fn argument(typed: &PatType, function: &str, terms: &Terms, errors: &mut Errors)
         let shown = ty.to_token_stream().to_string().replace(' ', "");
         let message = format!(
             "{function} takes `{shown}`, and a guard that refuses a request gives an error; expected `Result<Guarded<…>, \
-             Failure>`, with the error for the {terms}, or a guard whose value is an `Option`",
+             Failure>`, with the error for the {terms}",
             terms = terms.function
         );
         errors.at(ty, message);

@@ -44,7 +44,7 @@ pub use module::{
     AsyncModule, BlockingModule, DeclaredChannel, DeclaredController, MODULE_PARTS, Module, asynchronous, blocking,
     first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
-pub use returned::{IsNotBool, NotReturned, Returned, check_context};
+pub use returned::{NeverRefuses, NotReturned, Returned, check_context};
 pub use routes::{PARTS, conflict, count};
 pub use served::{NotListable, Served};
 pub use text::{is_read, joined, length, text};

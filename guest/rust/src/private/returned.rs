@@ -2,11 +2,14 @@
 
 use std::marker::PhantomData;
 
-use crate::reply::IntoOutcome;
+use http::StatusCode;
+
+use crate::failure::Failure;
+use crate::reply::{IntoOutcome, Outcome, Redirect, Reply};
 
 /// The return type of a handler, or the value of a guard.
 ///
-/// Its inherent constants exist for some types only, and have priority over those of [`NotReturned`] and [`IsNotBool`].
+/// Its inherent constants exist for some types only, and have priority over those of [`NotReturned`] and [`NeverRefuses`].
 #[derive(Debug)]
 pub struct Returned<T>(PhantomData<T>);
 
@@ -15,8 +18,24 @@ impl<T: IntoOutcome> Returned<T> {
     pub const IS_NOTHING: bool = T::IS_NOTHING;
 }
 
-impl Returned<bool> {
-    pub const IS_BOOL: bool = true;
+macro_rules! may_refuse {
+    ($([$($parameter:ident)*] $ty:ty: $shown:literal;)*) => {$(
+        impl<$($parameter,)*> Returned<$ty> {
+            /// The type, if its values may mean that a guard refuses the request, which every value lets pass.
+            pub const MAY_REFUSE: &'static str = $shown;
+        }
+    )*};
+}
+
+may_refuse! {
+    [] bool: "a `bool`";
+    [] Failure: "a `Failure`";
+    [] Outcome: "an `Outcome`";
+    [] Redirect: "a `Redirect`";
+    [] Reply: "a `Reply`";
+    [] StatusCode: "a status";
+    [T] Option<T>: "an `Option`";
+    [T E] Result<T, E>: "a `Result`";
 }
 
 /// For a type that a handler cannot return: the compiler has an error for it.
@@ -26,12 +45,12 @@ pub trait NotReturned {
 
 impl<T> NotReturned for Returned<T> {}
 
-/// For any other type.
-pub trait IsNotBool {
-    const IS_BOOL: bool = false;
+/// For the value of a guard that is of any other type.
+pub trait NeverRefuses {
+    const MAY_REFUSE: &'static str = "";
 }
 
-impl<T> IsNotBool for Returned<T> {}
+impl<T> NeverRefuses for Returned<T> {}
 
 /// Compiles only if the handler did not take a context that its reply needs.
 pub fn check_context<T: IntoOutcome, const TAKEN: bool>(_value: &T) {

@@ -1,4 +1,4 @@
-use pointwork_guest::{Context, Failure, Guarded, controller, guard};
+use pointwork_guest::{Context, Failure, Guarded, HttpStatus, Outcome, Redirect, Reply, controller, guard};
 
 struct Allowed;
 
@@ -20,6 +20,69 @@ impl Aliased {
     }
 }
 
+struct Optional;
+
+#[guard]
+impl Optional {
+    fn check() -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+}
+
+struct Nested;
+
+#[guard]
+impl Nested {
+    fn check() -> Result<Result<String, Failure>, Failure> {
+        Ok(Err(HttpStatus::FORBIDDEN.into()))
+    }
+}
+
+struct Failing;
+
+#[guard]
+impl Failing {
+    fn check() -> Result<Failure, Failure> {
+        Ok(HttpStatus::FORBIDDEN.into())
+    }
+}
+
+struct Status;
+
+#[guard]
+impl Status {
+    fn check() -> Result<HttpStatus, Failure> {
+        Ok(HttpStatus::FORBIDDEN)
+    }
+}
+
+struct Redirected;
+
+#[guard]
+impl Redirected {
+    fn check() -> Result<Redirect, Failure> {
+        Ok(Redirect::to("/sign-in"))
+    }
+}
+
+struct Replied;
+
+#[guard]
+impl Replied {
+    fn check() -> Result<Reply, Failure> {
+        Ok(Reply::new(403_u16))
+    }
+}
+
+struct Ended;
+
+#[guard]
+impl Ended {
+    fn check() -> Result<Outcome, Failure> {
+        Ok(Outcome::Deferred)
+    }
+}
+
 struct User;
 
 #[guard]
@@ -31,7 +94,7 @@ impl User {
 
 struct Account;
 
-#[controller("account", guard = [Allowed, Aliased])]
+#[controller("account", guard = [Allowed, Aliased, Optional, Nested, Failing, Status, Redirected, Replied, Ended])]
 impl Account {
     #[get]
     fn show(user: Option<Guarded<User>>) -> String {
