@@ -199,7 +199,8 @@ impl Conditions {
     /// version already; the error of [`require`](Self::require) if a condition fails. `make` runs only for the first.
     ///
     /// Parts that a 304 must have too, such as `cache-control`, stand around it: `([("cache-control", "…")],
-    /// conditions.reply(…))`.
+    /// conditions.reply(…))`. A status or [`Created`](crate::Created()) around it leaves a 304 as it is.
+    #[track_caller]
     pub fn reply<V: Validators, T: IntoReply>(&self, validators: V, make: impl FnOnce() -> T) -> Unmodified<T> {
         let (head, is_whole) = self.head(validators);
         let body = is_whole.then(make);
@@ -211,6 +212,7 @@ impl Conditions {
     /// # Errors
     ///
     /// The error of `make`.
+    #[track_caller]
     pub fn try_reply<V: Validators, T: IntoReply>(
         &self,
         validators: V,
@@ -222,6 +224,7 @@ impl Conditions {
     }
 
     /// The head of the reply, and whether a body belongs to it.
+    #[track_caller]
     fn head<V: Validators>(&self, validators: V) -> (Result<Reply, Failure>, bool) {
         match self.verdict(&validators) {
             Verdict::Holds => (Ok(validators.add_to(Reply::new(StatusCode::OK))), true),

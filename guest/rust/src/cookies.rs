@@ -15,7 +15,8 @@ use crate::variables::GivenVariables;
 /// its reply. Needs the feature `cookies`.
 ///
 /// Values are percent-encoded in the headers. A cookie that is malformed is left out, since any page of the domain can set
-/// one, and so is one whose name has a `%`. `Option<Cookies>` is `None` if the request has no header `cookie`.
+/// one, and so is one whose name has a `%`. Of several with one name the first counts: browsers send that of the longest
+/// path first. `Option<Cookies>` is `None` if the request has no header `cookie`.
 ///
 /// ```
 /// use pointwork_guest::cookie::{Cookie, SameSite};
@@ -81,8 +82,9 @@ impl Cookies {
 
     /// Sets a cookie.
     ///
-    /// A path or a domain with a semicolon or a control character, such as those of a client's input, makes the reply 500
-    /// with the code `invalid-reply`. The log has the place of the call.
+    /// The name has letters, digits and ``!$&'*+-._~``. Another name, or a path or a domain with a semicolon or a control
+    /// character, such as those of a client's input, makes the reply 500 with the code `invalid-reply`. The log has the
+    /// place of the call.
     #[track_caller]
     pub fn set(mut self, cookie: impl Into<Cookie<'static>>) -> Self {
         let cookie = cookie.into();
@@ -118,9 +120,18 @@ impl Cookies {
         self
     }
 
-    /// Looks for what would be an attribute or a header of its own. Names and values are encoded, these are not.
+    /// Looks for a name that would be encoded, and is left out when it comes back, and for what would be an attribute or a
+    /// header of its own. Values are encoded.
     #[track_caller]
     fn check(&mut self, cookie: &Cookie<'_>) {
+        let is_in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!$&'*+-._~".contains(&byte);
+        if cookie.name().is_empty() || !cookie.name().bytes().all(is_in_name) {
+            let problem = format!(
+                "`{}` cannot be the name of a cookie, expected letters, digits or `-`, such as `session`",
+                cookie.name().escape_debug()
+            );
+            self.invalid.get_or_insert(Box::new(header::invalid(&problem)));
+        }
         for (attribute, value) in [("path", cookie.path()), ("domain", cookie.domain())] {
             let mut bytes = value.unwrap_or_default().bytes();
             if let Some(byte) = bytes.find(|byte| *byte == b';' || byte.is_ascii_control()) {
@@ -153,7 +164,9 @@ impl OptionalFromRequest for Cookies {
                     .next()
                     .is_some_and(|name| name.contains(&b'%'));
                 let text = str::from_utf8(pair).ok().filter(|_| !is_name_encoded);
-                if let Some(Ok(cookie)) = text.map(|text| Cookie::parse_encoded(text.to_owned())) {
+                if let Some(Ok(cookie)) = text.map(|text| Cookie::parse_encoded(text.to_owned()))
+                    && jar.get(cookie.name()).is_none()
+                {
                     jar.add_original(cookie);
                 }
             }

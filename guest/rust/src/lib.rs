@@ -371,8 +371,9 @@ pub use pointwork_guest_macros::controller;
 /// unit tests of a controller do not run it. A handler that takes `Guarded<SignedIn>` is guarded by that alone; one that
 /// takes `Result<Guarded<SignedIn>, Failure>` is not, and gets the error.
 ///
-/// Every value lets the request pass, so that one of type `bool` does not compile. What a guard does not refuse by its error
-/// reaches the handler, also a request that the guard has replied to itself.
+/// Every value lets the request pass, so that one which may mean "no" does not compile: `bool`, `Option`, `Result`,
+/// [`HttpStatus`], [`Failure`], [`Reply`], [`Redirect`] or [`Outcome`]. What a guard does not refuse by its error reaches the
+/// handler, also a request that the guard has replied to itself.
 ///
 /// A guard runs once for a request, before the arguments of the handler are read. On a route with `body = "whole"` the
 /// host has received the body by then, and has not given it to the module; to refuse a request before its body arrives,
@@ -439,7 +440,7 @@ pub use pointwork_guest_macros::guard;
 pub use reply::{Created, Deferred, Html, IntoOutcome, IntoReply, NoContent, Outcome, Redirect, Reply, ReplyParts};
 pub use request::Request;
 pub use stream::{BodyReader, BodyWriter};
-pub use streamed::{Piece, Pieces, Sse, SseEvent, Streamed};
+pub use streamed::{Piece, Pieces, Sse, SseEvent, SsePiece, Streamed};
 #[cfg(feature = "headers")]
 pub use typed_header::TypedHeader;
 #[cfg(feature = "garde")]

@@ -3,7 +3,7 @@
 use futures_util::stream;
 use pointwork_guest::testing::{Answer, TestRequest};
 use pointwork_guest::{
-    AsyncMultipart, Context, Failure, HttpStatus, Multipart, Pieces, Reply, Sse, SseEvent, Streamed, controller,
+    AsyncMultipart, Context, Failure, HttpStatus, Multipart, Path, Pieces, Reply, Sse, SseEvent, Streamed, controller,
 };
 
 struct Files;
@@ -66,6 +66,11 @@ impl AsyncFiles {
             bytes.push(part.bytes(usize::MAX).await?.len());
         }
         Ok(format!("{bytes:?}"))
+    }
+
+    #[get("endless/:piece")]
+    async fn endless(piece: Path<String>) -> Streamed<impl Pieces> {
+        Reply::new(200_u16).stream(stream::repeat(piece_of(&piece)))
     }
 
     #[get("events")]
@@ -225,6 +230,10 @@ fn a_body_that_is_absent_is_none_and_a_malformed_one_an_error() {
 
 struct Written;
 
+fn piece_of(name: &str) -> &'static str {
+    if name == "empty" { "" } else { "text" }
+}
+
 #[controller]
 impl Written {
     #[get("rows/:count")]
@@ -248,6 +257,11 @@ impl Written {
         Reply::new(200_u16).header("x-to", "a\nb").iter(["one"])
     }
 
+    #[get("endless/:piece")]
+    fn endless(piece: Path<String>) -> Streamed<impl Pieces> {
+        Reply::new(200_u16).iter(std::iter::repeat(piece_of(&piece)))
+    }
+
     #[get("line-break")]
     fn line_break() -> Streamed<impl Pieces> {
         Sse::iter([SseEvent::data("text").event("a\nb").id("7")])
@@ -268,6 +282,17 @@ fn a_piece_that_is_an_error_breaks_the_reply_off() {
     let answer = TestRequest::get("/broken").run::<Written>();
     assert_eq!((answer.status(), answer.text().as_str()), (200, "one"));
     assert_eq!((answer.is_finished(), answer.failure()), (false, None));
+}
+
+#[test]
+fn pieces_without_end_are_dropped_when_the_client_has_left() {
+    for piece in ["empty", "text"] {
+        let request = || TestRequest::get(&format!("/endless/{piece}")).cancelled();
+        for answer in [request().run::<Written>(), request().run::<AsyncFiles>()] {
+            assert_eq!((answer.status(), answer.is_finished()), (200, false), "{piece}");
+            assert_eq!((answer.text().as_str(), answer.failure()), ("", None), "{piece}");
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use pointwork_guest::cookie::Cookie;
 use pointwork_guest::testing::{Answer, TestRequest};
 use pointwork_guest::{
-    Conditions, Context, CookieKey, Cookies, ETag, Failure, LastModified, NoContent, Payload, ReplyParts, TypedHeader,
-    Unmodified, controller, events, headers,
+    Conditions, Context, CookieKey, Cookies, Created, ETag, Failure, Html, HttpStatus, IntoReply, LastModified,
+    NoContent, Path, Payload, Reply, ReplyParts, TypedHeader, Unmodified, controller, events, headers,
 };
 
 /// Tuesday, 14 November 2023, 22:13:20, and a half second.
@@ -24,7 +24,7 @@ struct Page;
 #[controller]
 impl Page {
     #[get("page")]
-    fn show(conditions: Conditions) -> impl pointwork_guest::IntoReply {
+    fn show(conditions: Conditions) -> impl IntoReply {
         let validators = (ETag::strong("v,7"), LastModified(changed()));
         ([("cache-control", "no-cache")], conditions.reply(validators, || "page"))
     }
@@ -42,6 +42,31 @@ impl Page {
     #[get("event")]
     fn event(ctx: &Context, conditions: Conditions) -> Result<Unmodified<Payload>, Failure> {
         conditions.try_reply(ETag::strong("v7"), || ctx.call::<Image>(7))
+    }
+
+    #[get("within/:part")]
+    fn within(conditions: Conditions, part: Path<String>) -> Result<Reply, Failure> {
+        let reply = conditions.reply(ETag::strong("v7"), || "page");
+        match part.as_str() {
+            "status" => (HttpStatus::ACCEPTED, [("x-part", "a")], reply).into_reply(),
+            "number" => (202_u16, [("x-part", "a")], reply).into_reply(),
+            "created" => Created("/page", ([("x-part", "a")], reply)).into_reply(),
+            _ => Html(([("x-part", "a")], reply)).into_reply(),
+        }
+    }
+
+    #[get("wrong-tag")]
+    fn wrong_tag(conditions: Conditions) -> Unmodified<&'static str> {
+        conditions.reply(ETag::strong("wrong\""), || "page")
+    }
+
+    #[get("wrong-time")]
+    fn wrong_time(conditions: Conditions) -> Result<Unmodified<&'static str>, Failure> {
+        let validators = (
+            ETag::strong("v7"),
+            LastModified(SystemTime::UNIX_EPOCH - Duration::from_secs(1)),
+        );
+        conditions.try_reply(validators, || Ok("page"))
     }
 
     #[put("page")]
@@ -100,6 +125,35 @@ fn a_version_that_the_client_has_is_304_with_its_validators() {
     assert_eq!(get("/page", &several).status(), 304);
     assert_eq!(get("/weak", &[("if-none-match", "\"v7\"")]).status(), 304);
     assert_eq!(of("HEAD", "/page", &[("if-none-match", "\"v,7\"")]).status(), 304);
+}
+
+#[test]
+fn a_304_stays_a_304_within_other_parts() {
+    for (part, status) in [("status", 202), ("number", 202), ("created", 201), ("html", 200)] {
+        let path = format!("/within/{part}");
+        assert_eq!(get(&path, &[]).status(), status, "{part}");
+        let answer = get(&path, &[("if-none-match", "\"v7\"")]);
+        assert_eq!((answer.status(), answer.text().as_str()), (304, ""), "{part}");
+        assert_eq!(answer.header("x-part").as_deref(), Some("a"), "{part}");
+        assert_eq!(answer.header("content-type"), None, "{part}");
+    }
+}
+
+#[test]
+fn a_validator_that_is_no_header_has_the_place_of_its_reply() {
+    for (path, call) in [
+        ("/wrong-tag", "conditions.reply(ETag::strong(\"wrong"),
+        ("/wrong-time", "conditions.try_reply(validators"),
+    ] {
+        let answer = get(path, &[]);
+        let failure = answer.failure().expect("the validator is wrong");
+        let line = include_str!("conditions.rs")
+            .lines()
+            .position(|line| line.contains(call));
+        let place = format!("it is made at {}:{}:", file!(), line.map_or(0, |at| at + 1));
+        assert_eq!(failure.code(), "invalid-reply");
+        assert!(failure.message().contains(&place), "{failure}");
+    }
 }
 
 #[test]
@@ -233,6 +287,47 @@ fn malformed_cookies_are_left_out() {
         (cookies.get("a"), cookies.get("b"), cookies.get("d")),
         (Some("1"), None, Some(" x"))
     );
+}
+
+#[test]
+fn the_first_of_several_cookies_with_one_name_counts() {
+    assert_eq!(cookies("id=mine; id=other").get("id"), Some("mine"));
+    assert_eq!(cookies("id=%ff; id=mine; id=other").get("id"), Some("mine"));
+    let set = Cookies::default().set_signed(&key(1), ("user", "ada"));
+    let signed = TestRequest::get("/").run_with(move |_| (set, "ok")).cookie("user");
+    let signed = signed.expect("it is set");
+    let user = |header: String| cookies(&header).signed(&key(1), "user");
+    assert_eq!(user(format!("user={signed}; user=eve")).as_deref(), Some("ada"));
+    assert_eq!(user(format!("user=eve; user={signed}")), None);
+}
+
+#[test]
+fn a_name_of_a_cookie_that_would_be_encoded_is_500_with_the_place() {
+    let text = (0..=u8::MAX).map(char::from);
+    for name in text.map(|c| format!("a{c}b")).chain([String::new(), "käse".into()]) {
+        let set = |cookies: Cookies| TestRequest::get("/").run_with(move |_| (cookies, "ok"));
+        let answer = set(Cookies::default().set((name.clone(), "1")));
+        if answer.status() == 200 {
+            let sent = answer.header("set-cookie").expect("it is set");
+            assert_eq!(sent, format!("{name}=1"));
+            assert_eq!(cookies(&sent).get(&name), Some("1"));
+            continue;
+        }
+        let failure = answer.failure().expect("the name is wrong");
+        assert_eq!((answer.status(), failure.code()), (500, "invalid-reply"), "{name:?}");
+        let place = format!("such as `session`; it is made at {}:", file!());
+        assert!(failure.message().contains(&place), "{failure}");
+        assert_eq!(set(Cookies::default().remove(name.clone())).status(), 500, "{name:?}");
+        assert_eq!(set(Cookies::default().set_signed(&key(1), (name, "1"))).status(), 500);
+    }
+    for name in ["session", "__Host-id", "a.b", "$a!"] {
+        let cookies = Cookies::default().set((name, "1"));
+        assert_eq!(
+            TestRequest::get("/").run_with(move |_| (cookies, "ok")).status(),
+            200,
+            "{name}"
+        );
+    }
 }
 
 #[test]

@@ -169,22 +169,29 @@ fn a_newline_of_a_client_in_a_header_is_500_with_the_place() {
         assert_eq!(answer.headers(), [], "{path}");
         let failure = answer.failure().expect("the handler failed");
         assert_eq!(failure.code(), "invalid-reply", "{path}");
-        let header = if ["redirect", "created"].contains(&path) {
-            "location"
+        let problem = if ["redirect", "created"].contains(&path) {
+            "the location has the byte 13 at position 2, which a URL cannot have"
         } else {
-            "x-to"
+            "the value of header `x-to` has the byte 13 at position 2, which a header cannot have"
         };
-        let expected = format!(
-            "the value of header `{header}` has the byte 13 at position 2, which a header cannot have; it is made at \
-             {}:{}:",
-            file!(),
-            line(place)
-        );
+        let expected = format!("{problem}; it is made at {}:{}:", file!(), line(place));
         assert!(
             failure.message().starts_with(&expected),
             "{path}: {}",
             failure.message()
         );
+    }
+}
+
+#[test]
+fn a_control_character_in_a_location_is_refused() {
+    for byte in (0..b' ').chain([0x7f]) {
+        for path in ["redirect", "created"] {
+            let answer = get(&format!("/{path}?to=/%{byte:02x}/evil.example"));
+            let code = answer.failure().map(Failure::code);
+            assert_eq!((answer.status(), code), (500, Some("invalid-reply")), "{path} {byte}");
+            assert_eq!(answer.header("location"), None, "{path} {byte}");
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use crate::request::Request;
 /// The token of a header `authorization: Bearer …`.
 ///
 /// A request without one is refused with 401 and the header `www-authenticate: Bearer`. `Option<Bearer>` is `None` if the
-/// request has no such header, or one of another scheme. Nothing checks the token: a guard asks the application whose it is.
+/// request has no such header, or one of another scheme. Several headers, and a token with a character that no token has
+/// (RFC 6750), are refused as well. Nothing checks the token: a guard asks the application whose it is.
 ///
 /// ```
 /// use pointwork_guest::{Bearer, Context, Failure, controller, events, guard};
@@ -60,6 +61,13 @@ fn missing() -> Failure {
     unauthorized("header `authorization`: expected a bearer token", "Bearer")
 }
 
+/// Whether it is a `b64token` of RFC 6750, section 2.1.
+fn is_token(text: &str) -> bool {
+    let characters = text.trim_end_matches('=');
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    !characters.is_empty() && characters.bytes().all(is_allowed)
+}
+
 impl FromRequest for Bearer {
     fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
         Self::optional_from_request(request, argument)?.ok_or_else(missing)
@@ -68,12 +76,21 @@ impl FromRequest for Bearer {
 
 impl OptionalFromRequest for Bearer {
     fn optional_from_request(request: &Request, _argument: &'static str) -> Result<Option<Self>, Failure> {
-        let header = request.header("authorization").unwrap_or_default();
+        let headers = request.headers().into_iter();
+        let mut headers = headers.filter(|(name, _)| name == "authorization");
+        let Some((_, header)) = headers.next() else {
+            return Ok(None);
+        };
+        // A proxy in front may have checked another one.
+        if headers.next().is_some() {
+            return Err(missing());
+        }
+        let header = String::from_utf8_lossy(&header);
         let (scheme, token) = header.split_once(' ').unwrap_or((&header, ""));
         match token.trim_ascii() {
             _ if !scheme.eq_ignore_ascii_case("bearer") => Ok(None),
-            "" => Err(missing()),
-            token => Ok(Some(Self(token.to_owned()))),
+            token if is_token(token) => Ok(Some(Self(token.to_owned()))),
+            _ => Err(missing()),
         }
     }
 }

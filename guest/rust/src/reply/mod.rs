@@ -58,6 +58,19 @@ impl Reply {
         self
     }
 
+    /// Sets the status of a part around the value. A 304 stays: its client would take the reply without a body for a new one.
+    pub(crate) fn status_around(self, status: impl Into<u16>) -> Self {
+        if self.is_not_modified() {
+            self
+        } else {
+            self.status(status)
+        }
+    }
+
+    pub(crate) fn is_not_modified(&self) -> bool {
+        self.raw.status == StatusCode::NOT_MODIFIED.as_u16()
+    }
+
     /// Adds a header; earlier headers of the same name stay, except for `content-type`, which replaces an earlier one and
     /// the default of the body. Only the host sets headers of the connection and of message framing, such as
     /// `content-length`; it drops them here.

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 ///
 /// | part | |
 /// |---|---|
-/// | `HttpStatus`, `u16` | the status |
+/// | `HttpStatus`, `u16` | the status, unless the value is a 304 |
 /// | `[(name, value); N]`, `Vec<(name, value)>`, [`HeaderMap`] | headers |
 /// | `Option<part>` | the part, if there is one |
 ///
@@ -40,13 +40,13 @@ pub trait ReplyParts {
 
 impl ReplyParts for StatusCode {
     fn add_to(self, reply: Reply) -> Reply {
-        reply.status(self)
+        reply.status_around(self)
     }
 }
 
 impl ReplyParts for u16 {
     fn add_to(self, reply: Reply) -> Reply {
-        reply.status(self)
+        reply.status_around(self)
     }
 }
 

@@ -3,6 +3,7 @@ use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 use super::{IntoReply, Reply};
 use crate::failure::Failure;
+use crate::header;
 
 /// HTML as a reply: the value's reply with `text/html; charset=utf-8`.
 ///
@@ -18,7 +19,11 @@ pub struct Html<T>(pub T);
 
 impl<T: IntoReply> IntoReply for Html<T> {
     fn into_reply(self) -> Result<Reply, Failure> {
-        Ok(self.0.into_reply()?.header("content-type", "text/html; charset=utf-8"))
+        let reply = self.0.into_reply()?;
+        if reply.is_not_modified() {
+            return Ok(reply);
+        }
+        Ok(reply.header("content-type", "text/html; charset=utf-8"))
     }
 }
 
@@ -35,7 +40,10 @@ impl IntoReply for NoContent {
 /// A redirect to another location, relative or absolute.
 ///
 /// Spaces and characters beyond ASCII are percent-encoded; what is encoded already stays as it is. A location with a control
-/// character, such as the newline of a client's input, makes the reply 500 with the code `invalid-reply`. Check a location that comes from a client: with any other, your application redirects to any site.
+/// character, such as the newline of a client's input, makes the reply 500 with the code `invalid-reply`.
+///
+/// Check a location that comes from a client: your application redirects to any site otherwise. A location that begins with
+/// a slash may lead to another site too: browsers read `//evil.example` and `/\evil.example` as the host `evil.example`.
 ///
 /// ```
 /// use pointwork_guest::Redirect;
@@ -78,12 +86,19 @@ impl IntoReply for Redirect {
     }
 }
 
-/// What the header `location` cannot have beside characters beyond ASCII. A control character is no mistake to repair.
+/// What the header `location` cannot have beside characters beyond ASCII and control characters, which are no mistake to repair.
 const NOT_IN_A_LOCATION: &AsciiSet = &AsciiSet::EMPTY.add(b' ');
 
 #[track_caller]
 fn located(status: StatusCode, location: &str) -> Reply {
-    Reply::new(status).header("location", utf8_percent_encode(location, NOT_IN_A_LOCATION).to_string())
+    let reply = Reply::new(status);
+    // A header may have a tab, which browsers leave out: they read `/<tab>/evil.example` as `//evil.example`.
+    if let Some(at) = location.bytes().position(|byte| byte.is_ascii_control()) {
+        let byte = location.as_bytes()[at];
+        let problem = format!("the location has the byte {byte} at position {at}, which a URL cannot have");
+        return reply.or_invalid(Some(Box::new(header::invalid(&problem))));
+    }
+    reply.header("location", utf8_percent_encode(location, NOT_IN_A_LOCATION).to_string())
 }
 
 /// A reply about something that the request created; [`Created()`] makes it.
@@ -114,6 +129,6 @@ pub fn Created<T>(location: impl Into<String>, body: T) -> Created<T> {
 impl<T: IntoReply> IntoReply for Created<T> {
     fn into_reply(self) -> Result<Reply, Failure> {
         let reply = self.body.into_reply()?;
-        Ok(reply.status(StatusCode::CREATED).headers_of(self.head))
+        Ok(reply.status_around(StatusCode::CREATED).headers_of(self.head))
     }
 }

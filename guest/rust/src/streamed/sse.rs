@@ -33,13 +33,13 @@ use crate::reply::Reply;
 pub enum Sse {}
 
 impl Sse {
-    /// The events of an iterator.
-    pub fn iter<I: IntoIterator<Item: Piece>>(events: I) -> Streamed<impl Pieces> {
+    /// The events of an iterator: [`SseEvent`], or a `Result` of it.
+    pub fn iter<I: IntoIterator<Item: SsePiece>>(events: I) -> Streamed<impl Pieces> {
         Self::head().iter(events)
     }
 
     /// The events of a stream, in an asynchronous module.
-    pub fn stream<S: Stream<Item: Piece>>(events: S) -> Streamed<impl Pieces> {
+    pub fn stream<S: Stream<Item: SsePiece>>(events: S) -> Streamed<impl Pieces> {
         Self::head().stream(events)
     }
 
@@ -48,6 +48,17 @@ impl Sse {
         reply.header("cache-control", "no-cache")
     }
 }
+
+/// A piece of an [`Sse`]: an [`SseEvent`], or a `Result` of it. A text has no frame, and could be several events.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no server-sent event",
+    label = "expected an `SseEvent`, such as `SseEvent::data(text)`, or a `Result` of it"
+)]
+pub trait SsePiece: Piece {}
+
+impl SsePiece for SseEvent {}
+
+impl<T: SsePiece, E: Into<Failure>> SsePiece for Result<T, E> {}
 
 /// One server-sent event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
