@@ -129,6 +129,7 @@ pub struct Chunks {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a box would be an allocation for each body")]
 enum Read {
     Reply(Body),
     Request(BodyReader),
