@@ -126,7 +126,7 @@ impl SyncPool {
     async fn wait(&self, crashes: bool) -> Result<Found, Overload> {
         let limits = &self.pre.version.limits;
         let _counted = self.pre.version.admission.wait(limits.queue).ok_or(Overload::Queue)?;
-        let _waiting = Waiting::new(&self.waiting);
+        let _waiting = CountedWait::new(&self.waiting);
         let finding = async {
             let _first = self.line.lock().await;
             loop {
@@ -258,16 +258,16 @@ impl InstancePool for SyncPool {
 }
 
 /// Counts a call that waits until it is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct CountedWait<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> CountedWait<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CountedWait<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Result, ensure};
 use http::{HeaderValue, Request};
 use pointwork::{App, AppOptions, Body, Context, Delivery, Failure, Payload};
-use pointwork_suite::guest::{Controller, Guest, Program};
+use pointwork_suite::guest::{Controller, Guest, Program, Step};
+use tokio::task::unconstrained;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -56,10 +57,12 @@ unsafe impl GlobalAlloc for Counting {
 
 /// The usual number of allocations of a request: the first ones fill caches and make instances, and one that a busy machine
 /// interrupts goes on on other threads, where its allocations are not counted.
-fn allocations(app: &App, path: &str, id: Option<&'static str>) -> Result<usize> {
+fn allocations(app: &App, path: &str, body: &'static str, id: Option<&'static str>) -> Result<usize> {
     let mut requests = BTreeMap::<usize, usize>::new();
     for _ in 0..50 {
-        let mut request = Request::get(path).header("host", "test").body(Body::empty())?;
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        let request = Request::builder().method(method).uri(path).header("host", "test");
+        let mut request = request.body(Body::from(body))?;
         if let Some(id) = id {
             request
                 .headers_mut()
@@ -68,7 +71,8 @@ fn allocations(app: &App, path: &str, id: Option<&'static str>) -> Result<usize>
         // Other tests collect the log, which allocates.
         let count = with_default(NoSubscriber::default(), || {
             let before = ALLOCATIONS.get();
-            let reply = futures_executor::block_on(app.handle(request));
+            // The test is a task of tokio, whose budget ends otherwise.
+            let reply = futures_executor::block_on(unconstrained(app.handle(request)));
             let count = ALLOCATIONS.get() - before;
             drop(reply);
             count
@@ -88,30 +92,44 @@ async fn application(options: AppOptions) -> Result<App> {
     app.get("/native/:id/call", |ctx: Context| async move {
         ctx.call_raw("quiet:hear", Payload::null()).await.map(|_| "called")
     })?;
+    app.post("/native/body", |ctx: Context| async move { ctx.bytes().await })?;
     app.channel("quiet").on_raw("hear", |_: Delivery, _: Payload| async {
         Ok::<_, Failure>(Payload::null())
     })?;
-    let guest = Guest::with(
-        Controller::new("Wasm", "wasm")
-            .get(":id", Program::new().param("id"))
-            .get(":id/call", Program::new().call("quiet:hear")),
-    );
-    app.module("wasm").bytes(guest.build()).load().await?;
+    let guest = |prefix: &str| {
+        Guest::with(
+            Controller::new("Wasm", prefix)
+                .get(":id", Program::new().param("id"))
+                .get(":id/call", Program::new().call("quiet:hear"))
+                .get(":id/emit", Program::new().emit("quiet:hear"))
+                .post("body", Program::new().step(Step::Body)),
+        )
+    };
+    app.module("wasm").bytes(guest("wasm").build()).load().await?;
+    let asynchronous = guest("async").asynchronous();
+    app.module("async").bytes(asynchronous.build()).load().await?;
     Ok(app)
 }
 
 async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
     let app = application(AppOptions::new()).await?;
     let mut complaints = Vec::new();
-    for (kind, path, expected) in [
-        ("no route", "/nowhere", 6),
-        ("native handler", "/native/42", 7),
-        ("native handler that calls an event", "/native/42/call", 8),
-        ("handler of a module", "/wasm/42", 13),
-        ("handler of a module that calls an event", "/wasm/42/call", 17),
+    for (kind, path, body, expected) in [
+        ("no route", "/nowhere", "", 6),
+        ("native handler", "/native/42", "", 7),
+        ("native handler that calls an event", "/native/42/call", "", 8),
+        ("native handler that returns the body", "/native/body", "text", 5),
+        ("handler of a module", "/wasm/42", "", 13),
+        ("handler of a module that calls an event", "/wasm/42/call", "", 17),
+        ("handler of a module that emits an event", "/wasm/42/emit", "", 13),
+        ("handler of a module that returns the body", "/wasm/body", "text", 12),
+        ("asynchronous handler", "/async/42", "", 25),
+        ("asynchronous handler that calls an event", "/async/42/call", "", 32),
+        ("asynchronous handler that emits an event", "/async/42/emit", "", 25),
+        ("asynchronous handler that returns the body", "/async/body", "text", 27),
     ] {
         for (id, expected) in [(None, expected), (Some("mine-1"), expected - 1)] {
-            let count = allocations(&app, path, id)?;
+            let count = allocations(&app, path, body, id)?;
             if count != expected {
                 complaints.push(format!("{kind}, id {id:?}: {count} allocations, expected {expected}"));
             }
