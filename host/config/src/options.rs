@@ -19,6 +19,7 @@ impl Config {
         options.router.trusted_proxies = self.trusted_proxies.iter().map(|network| network.0).collect();
         options.router.show_crashes = self.development;
         options.router.access_log = self.access_log;
+        options.perf_map = self.perf_map;
         self.limits.apply(&mut options);
         self.limits.apply(&mut options.router);
         self.limits.apply(&mut options.bus);

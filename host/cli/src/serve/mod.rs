@@ -76,6 +76,10 @@ pub(crate) struct ServeArgs {
     /// State directory, which keeps the current version of each module [default: none]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+
+    /// List the functions of modules in /tmp/perf-PID.map, where perf finds their names
+    #[arg(long)]
+    perf_map: bool,
 }
 
 /// The address, HTTP server, prefix and access log of a server.
@@ -114,6 +118,7 @@ impl ServeArgs {
         self.server.apply(&mut config);
         config.state = self.state.clone().or(config.state);
         config.watch |= self.watch;
+        config.perf_map = self.perf_map;
         if let Some(address) = &self.admin {
             config.admin = Some(Admin {
                 address: address.clone(),

@@ -60,6 +60,19 @@ fn access_log_has_one_line_for_each_request() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn functions_of_modules_are_listed_for_perf() {
+    let folder = configured("");
+    let server = Server::start(folder.path(), ["--perf-map"]);
+    assert_eq!(server.get("/version").status, 200);
+    let map = format!("/tmp/perf-{}.map", server.id());
+    let listed = std::fs::read_to_string(&map).expect("the command wrote it");
+    std::fs::remove_file(&map).expect("it is ours");
+    let is_function = |line: &str| line.split(' ').count() >= 3 && line.contains("wasm");
+    assert!(listed.lines().any(is_function), "{listed}");
+}
+
 #[test]
 fn access_log_is_json_with_the_format() {
     let folder = configured("");

@@ -58,6 +58,9 @@ pub struct Config {
     /// Whether replies show crashes, and crashes have no further consequence: `pointwork dev`.
     #[serde(skip)]
     pub development: bool,
+    /// Whether the functions of modules are listed for `perf`; see [`AppOptions::perf_map`](field@pointwork::AppOptions::perf_map).
+    #[serde(skip)]
+    pub perf_map: bool,
     /// The address to listen on; `None` for the default of the command.
     pub listen: Option<Listen>,
     /// The HTTP server; `None` for the default of the command.

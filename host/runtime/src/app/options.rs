@@ -37,5 +37,8 @@ limits! {
         /// The directory that keeps the current version of each module. Default: `None`; the application starts with what
         /// is loaded.
         state: Option<StateDirectory> = None;
+        /// Whether the functions of modules are listed in `/tmp/perf-PID.map`, where `perf` finds their names. Linux. The file
+        /// stays behind. Default: `false`.
+        perf_map: bool = false;
     }
 }

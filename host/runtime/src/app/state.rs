@@ -55,6 +55,7 @@ impl AppInner {
             options.max_memory,
             options.max_instances,
             options.router.show_crashes,
+            options.perf_map,
             compiler,
         )?;
         Ok(Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
-use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy};
 
 use crate::component::compiler::Compiler;
 use crate::component::inspect::Form;
@@ -28,6 +28,7 @@ pub(crate) struct Engines {
     max_memory: usize,
     max_instances: u32,
     development: bool,
+    perf_map: bool,
     pub(crate) compiler: Compiler,
     engines: Mutex<HashMap<CodeSettings, LinkedEngine>>,
     pub(crate) ticker: EpochTicker,
@@ -47,6 +48,7 @@ impl Engines {
         max_memory: usize,
         max_instances: u32,
         development: bool,
+        perf_map: bool,
         compiler: Compiler,
     ) -> Result<Self, Error> {
         Ok(Self {
@@ -54,6 +56,7 @@ impl Engines {
             max_memory,
             max_instances,
             development,
+            perf_map,
             compiler,
             engines: Mutex::default(),
             ticker: EpochTicker::start()?,
@@ -80,7 +83,12 @@ impl Engines {
         }
         let account = PoolAccount::new(self.max_instances);
         let pool = self.pool(&account);
-        let engine = LinkedEngine::new(settings, pool, account)
+        let mut config = settings.config();
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        if self.perf_map {
+            config.profiler(ProfilingStrategy::PerfMap);
+        }
+        let engine = LinkedEngine::new(&config, settings.form, account)
             .or_error(ErrorKind::Engine, "the WebAssembly engine does not start")
             .map_err(|error| {
                 error.with_hint(
@@ -104,16 +112,14 @@ impl Engines {
 }
 
 impl LinkedEngine {
-    fn new(settings: CodeSettings, pool: PoolingAllocationConfig, account: Arc<PoolAccount>) -> wasmtime::Result<Self> {
-        let mut config = settings.config();
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-        let engine = Engine::new(&config)?;
+    fn new(config: &Config, form: Form, account: Arc<PoolAccount>) -> wasmtime::Result<Self> {
+        let engine = Engine::new(config)?;
         let mut linker = Linker::new(&engine);
         context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         events::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         environment::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-        match settings.form {
+        match form {
             Form::Synchronous => {
                 context_sync::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
                 events_sync::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;

@@ -68,7 +68,7 @@ impl Setup {
     }
 
     fn engines(&self) -> Engines {
-        Engines::new(ModuleLimits::new(), 64 * 1024 * 1024, 2, false, self.compiler()).unwrap()
+        Engines::new(ModuleLimits::new(), 64 * 1024 * 1024, 2, false, false, self.compiler()).unwrap()
     }
 
     /// Loads a component of the synchronous form.
