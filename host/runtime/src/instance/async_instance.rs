@@ -27,6 +27,14 @@ use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::meter::{SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
 
+/// A number of this thread that no other thread has at the same time; never 0.
+fn this_thread() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
+}
+
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
@@ -50,6 +58,8 @@ pub(crate) struct InstanceState {
     is_started: AtomicBool,
     /// Whether its guest used up a time slice where a request polled the driver: the scheduler threads have it until it waits.
     is_left_to_scheduler: AtomicBool,
+    /// The request thread that polled the driver last, by [`this_thread`].
+    last_thread: AtomicUsize,
     pub(super) driver: OnceLock<Arc<DriverSlot<Crash>>>,
     last_call_ended: Mutex<Option<Instant>>,
     /// Set when the instance is gone: the crash of every call that it did not end.
@@ -117,6 +127,11 @@ impl InstanceState {
         self.in_flight() > 0 && self.driver.get().is_some_and(|driver| driver.is_polled())
     }
 
+    /// Whether this thread polled the driver last, so that the memory of the instance is in the cache of its processor.
+    pub(super) fn was_here_last(&self) -> bool {
+        self.last_thread.load(Ordering::Relaxed) == this_thread()
+    }
+
     /// Has it take calls, and runs them on this thread as far as they go without waiting.
     pub(super) fn run_here(&self, threads: &Threads) {
         if !self.is_started.load(Ordering::Acquire) || self.is_left_to_scheduler.load(Ordering::Relaxed) {
@@ -125,6 +140,7 @@ impl InstanceState {
         let Some(driver) = self.driver.get() else { return };
         // Host functions wait with timers and sockets of tokio; the server's thread may have none.
         let _entered = threads.enter();
+        self.last_thread.store(this_thread(), Ordering::Relaxed);
         driver.poll_here();
         if take_slice_used() {
             self.is_left_to_scheduler.store(true, Ordering::Relaxed);

@@ -278,8 +278,9 @@ impl AsyncPool {
             return None;
         }
         let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
-        let chosen = with_room.map(|instance| ((instance.is_run(), instance.in_flight()), instance));
-        let ((is_run, _), chosen) = chosen.min_by_key(|(order, _)| *order)?;
+        let order = |instance: &InstanceState| (instance.is_run(), instance.in_flight(), !instance.was_here_last());
+        let chosen = with_room.map(|instance| (order(instance), instance));
+        let ((is_run, ..), chosen) = chosen.min_by_key(|(order, _)| *order)?;
         let chosen = chosen.clone();
         // One instance for each processor, so that calls need not wait for each other.
         if is_run && state.count() < self.threads.processors() {
