@@ -47,6 +47,7 @@ const SLOW: &str = "a part of `tests/run`";
 const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
 const RELEASE_BUILD: &str = "a build of the release takes minutes";
 const POLYGLOT: &str = "the test `cli` runs the programs with what cargo has built, and swaps in them";
+const PERF: &str = "needs perf, inferno and a release build; the test `cli` serves with `--perf-map`";
 const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
@@ -199,6 +200,41 @@ const EXCEPTIONS: &[Exception] = &[
     ),
     not_run("examples/polyglot/README.md", "kill -HUP 4711", POLYGLOT),
     not_run(
+        "docs/profiling.md",
+        "pointwork serve --perf-map --component shop.wasm",
+        PERF,
+    ),
+    not_run(
+        "docs/profiling.md",
+        "perf record -F 997 -g -p $(pgrep -n pointwork) -- sleep 10",
+        PERF,
+    ),
+    not_run(
+        "docs/profiling.md",
+        "perf script | inferno-collapse-perf | inferno-flamegraph > profile.svg",
+        PERF,
+    ),
+    not_run(
+        "docs/profiling.md",
+        "export RUSTFLAGS=\"-C force-frame-pointers=yes\"",
+        PERF,
+    ),
+    not_run(
+        "docs/profiling.md",
+        "cargo bench --manifest-path tests/bench/Cargo.toml --bench table --no-run",
+        PERF,
+    ),
+    not_run(
+        "docs/profiling.md",
+        "perf record -F 997 -g -- cargo bench --manifest-path tests/bench/Cargo.toml --bench table -- guard --rounds 4",
+        PERF,
+    ),
+    not_run(
+        "docs/profiling.md",
+        "perf script | inferno-collapse-perf | inferno-flamegraph > guard.svg",
+        PERF,
+    ),
+    not_run(
         "docs/start.md",
         "git clone https://github.com/pointwork/pointwork",
         "the folder has a clone",
@@ -235,6 +271,7 @@ pages! {
     handlers: "docs/handlers.md" from CLONE,
     limits: "docs/limits.md" from CLONE,
     mount: "docs/mount.md" from AROUND,
+    profiling: "docs/profiling.md" from CLONE,
     sandbox: "docs/sandbox.md" from CLONE,
     scheduling: "docs/scheduling.md" from CLONE,
     security: "docs/security.md" from CLONE,
