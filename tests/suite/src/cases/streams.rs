@@ -277,7 +277,9 @@ async fn a_stream_of_empty_pieces_ends_with_its_client(harness: Harness) -> Resu
         };
         eventually("the call has ended", done).await?;
         assert_eq!(live.call("HEAD", "/parts/empty").await?.status, 200);
-        live.ends_without_a_crash().await?;
+        live.ends_without_a_crash()
+            .await
+            .context("the call has ended by a crash")?;
     }
     Ok(())
 }
