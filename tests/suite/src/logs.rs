@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Subscriber};
@@ -104,10 +104,9 @@ impl Logs {
             lines.retain(|line| line.text.contains(text));
             lines
         };
-        eventually(&format!("lines with `{text}`, at least {count}"), || {
-            lines().len() >= count
-        })
-        .await?;
+        let wanted = format!("lines with `{text}`, at least {count}");
+        let arrived = eventually(&wanted, || lines().len() >= count).await;
+        arrived.with_context(|| format!("found are {:#?}", lines()))?;
         Ok(lines())
     }
 
