@@ -204,7 +204,7 @@ const OVERLOADED: &str = "overloaded";
 
 const GONE: &str = "gone";
 
-/// What is named in place of a call in the error of a reply that is not valid HTTP.
+/// The name that the error of a reply with invalid HTTP has in place of a function of the host.
 const REPLY: &str = "reply";
 
 /// The status, or 500 if it is not the status of an error.

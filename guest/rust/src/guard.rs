@@ -118,7 +118,8 @@ pub trait AfterHook {
 ///
 /// [`#[guard]`](macro@crate::guard) has an example.
 pub struct Guarded<G> {
-    /// A [`Checked`] with a value. With the bound `G: Guard`, a type that is no guard would be an error at each mention.
+    /// A [`Checked`] with a value. The field has no bound `G: Guard`: with the bound, the compiler would report a type that is no guard
+    /// at each mention of the type.
     checked: Rc<dyn Any>,
     guard: PhantomData<fn() -> G>,
 }

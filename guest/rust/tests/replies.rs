@@ -223,7 +223,7 @@ fn a_handler_can_send_another_reply_after_one_that_is_not_valid() {
     assert_eq!((answer.status(), answer.failure()), (500, None));
 }
 
-/// What the host refuses, and why.
+/// Replies that the host refuses, with the reasons.
 fn refused() -> Vec<(Reply, &'static str)> {
     let of_status = |status: u16| {
         (

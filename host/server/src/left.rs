@@ -28,7 +28,7 @@ fn poll_closed(stream: &TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         if ready.is_some_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed())) {
             return Poll::Ready(());
         }
-        // What is readable counts as seen, so that the next event wakes the task.
+        // Clears the readiness of the socket, so that its next event wakes the task.
         let seen = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
         let _ = stream.try_io(Interest::READABLE, seen);
     }

@@ -1,4 +1,4 @@
-//! What the host takes as a reply, for the host and for unit tests of modules without one.
+//! The rules for a reply of a guest. The host checks them, and unit tests of modules, which run without a host.
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -9,11 +9,11 @@ const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// The longest details of a failure, in bytes. As values in memory they take up to sixteen times as much.
 const MAX_DETAILS: usize = 64 * 1024;
 
-/// Refuses a status that cannot be that of a reply: an informational or an undefined one.
+/// Refuses an informational or an undefined status.
 ///
 /// # Errors
 ///
-/// What was expected.
+/// A message with the status and the statuses that were expected.
 pub fn check_status(status: u16) -> Result<(), String> {
     if (200..=599).contains(&status) {
         return Ok(());
@@ -21,11 +21,11 @@ pub fn check_status(status: u16) -> Result<(), String> {
     Err(format!("{status} cannot be the status of a reply; expected 200 to 599"))
 }
 
-/// Refuses headers that are too large together. `lengths` has the bytes of the name and the value of each.
+/// Refuses headers that are too large together. `lengths` has the bytes of the name and the value of each header.
 ///
 /// # Errors
 ///
-/// What was expected.
+/// A message with the size of the headers and the limit.
 pub fn check_header_bytes(lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), String> {
     let count = lengths.len();
     let bytes: usize = lengths.map(|length| length + 32).sum();

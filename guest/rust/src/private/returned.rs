@@ -1,4 +1,4 @@
-//! What the compiler checks of the return types of handlers and guards.
+//! Checks of the return types of handlers and guards at compile time.
 
 use std::marker::PhantomData;
 

@@ -86,7 +86,7 @@ impl IntoReply for Redirect {
     }
 }
 
-/// What the header `location` cannot have beside characters beyond ASCII and control characters, which are no mistake to repair.
+/// Spaces of a location are encoded, as characters beyond ASCII always are. Control characters are refused.
 const NOT_IN_A_LOCATION: &AsciiSet = &AsciiSet::EMPTY.add(b' ');
 
 #[track_caller]

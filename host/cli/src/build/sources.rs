@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::write;
 use crate::error::Result;
 
-/// The files that the build of this file read; none if there is no list beside it.
+/// The files that the build of the file `built` read. Empty if no list lies beside that file.
 pub(super) fn list(built: &Path) -> Vec<PathBuf> {
     let list = fs::read_to_string(built.with_extension("d")).unwrap_or_default();
     list.lines().flat_map(parse).collect()

@@ -110,7 +110,7 @@ impl Bus {
             bursts: Bursts::default(),
             waiting: AtomicUsize::new(0),
             requests: Sharded::default(),
-            own: Sharded::new(|| own.clone()),
+            own: Sharded::of(own.clone()),
             notice: Mutex::default(),
         }))
     }

@@ -250,7 +250,7 @@ mod tests {
             unavailable_on: Vec::new(),
         };
         let records: RouteRecords = [Arc::new(route)].into();
-        let records = Sharded::new(|| records.clone());
+        let records = Sharded::of(records);
         let origin = RequestOrigin {
             id: RequestId::from_headers(&http::HeaderMap::new()),
             route: RouteInTable::new(records.local().clone(), 0),

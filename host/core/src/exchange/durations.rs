@@ -9,7 +9,7 @@ use http::StatusCode;
 use parking_lot::Mutex;
 
 use crate::routing::RouteRecord;
-use crate::sharded::{Shard, ShardedOnUse};
+use crate::{Shard, Sharded};
 
 /// The upper bounds of the buckets of [`RouteDurations`], each included: 100 µs to 10 s.
 pub const DURATION_BUCKETS: [Duration; 16] = [
@@ -116,7 +116,7 @@ impl TableDurations {
 
 /// The durations of one route.
 #[derive(Debug, Default)]
-struct ShardedHistogram(ShardedOnUse<Histogram>);
+struct ShardedHistogram(Sharded<Histogram>);
 
 /// Durations of one route. To count one costs two relaxed additions.
 #[derive(Debug, Default)]
@@ -142,7 +142,7 @@ impl Histogram {
 
 impl ShardedHistogram {
     fn is_used(&self) -> bool {
-        let classes = self.0.used().flat_map(|histogram| &histogram.0);
+        let classes = self.0.all().flat_map(|histogram| &histogram.0);
         let mut counts = classes.flat_map(|class| &class.counts);
         counts.any(|count| count.load(Ordering::Relaxed) > 0)
     }
@@ -153,7 +153,7 @@ impl ShardedHistogram {
             .enumerate()
             .filter_map(move |(place, status_class)| {
                 let sum = |of: &dyn Fn(&ClassHistogram) -> &AtomicU64| -> u64 {
-                    let classes = self.0.used().map(|histogram| &histogram.0[place]);
+                    let classes = self.0.all().map(|histogram| &histogram.0[place]);
                     classes.map(|class| of(class).load(Ordering::Relaxed)).sum()
                 };
                 let counts = std::array::from_fn(|bucket| sum(&|class| &class.counts[bucket]));

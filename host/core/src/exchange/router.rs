@@ -73,7 +73,6 @@ pub struct FoundRoute {
 
 struct RouterState {
     table: Table<Endpoint>,
-    /// Those of the table, by the places of the routes.
     records: Sharded<RouteRecords>,
     options: RouterOptions,
     /// `None` for none.
@@ -116,12 +115,12 @@ impl Router {
         Ok(Self {
             memory: memory.of_table(records.iter()),
             shared: Arc::new(RouterState {
-                records: Sharded::new(|| records.clone()),
+                records: Sharded::of(records),
                 table,
                 trusted_proxies: (!options.trusted_proxies.is_empty()).then(|| (*options.trusted_proxies).into()),
                 options,
                 bus,
-                executor: Sharded::new(|| executor.clone()),
+                executor: Sharded::of(executor),
             }),
             adapter: None,
             body_timeout: None,

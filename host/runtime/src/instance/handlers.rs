@@ -92,7 +92,7 @@ impl Instances {
     ) -> Arc<dyn Handler> {
         Arc::new(WasmHandler {
             instances: self.clone(),
-            history: shared(self.histories.history(Callee::Handler(number), name)),
+            history: Sharded::of(self.histories.history(Callee::Handler(number), name)),
             number,
             body,
         })
@@ -102,14 +102,10 @@ impl Instances {
     pub(crate) fn listener(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Listener> {
         Arc::new(WasmListener {
             instances: self.clone(),
-            history: shared(self.histories.history(Callee::Listener(number), name)),
+            history: Sharded::of(self.histories.history(Callee::Listener(number), name)),
             number,
         })
     }
-}
-
-fn shared(history: Arc<CallHistory>) -> Sharded<Arc<CallHistory>> {
-    Sharded::new(|| history.clone())
 }
 
 impl IdleInstances for Instances {

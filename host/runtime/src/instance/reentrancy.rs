@@ -39,15 +39,10 @@ pub(crate) struct PoolByLevel<P> {
     inner: [OnceLock<Sharded<Arc<P>>>; MAX_DEPTH as usize],
 }
 
-fn sharded<P>(pool: P) -> Sharded<Arc<P>> {
-    let pool = Arc::new(pool);
-    Sharded::new(|| pool.clone())
-}
-
-impl<P: InstancePool> PoolByLevel<P> {
+impl<P: InstancePool + Send + Sync + 'static> PoolByLevel<P> {
     pub(crate) fn new(outermost: P) -> Self {
         Self {
-            outermost: sharded(outermost),
+            outermost: Sharded::of(Arc::new(outermost)),
             inner: Default::default(),
         }
     }
@@ -59,7 +54,7 @@ impl<P: InstancePool> PoolByLevel<P> {
             Some(level) => {
                 // A chain is not deeper than the array is long.
                 let pool = &self.inner[level.min(self.inner.len() - 1)];
-                pool.get_or_init(|| sharded(self.outermost.local().another()))
+                pool.get_or_init(|| Sharded::of(Arc::new(self.outermost.local().another())))
             }
         };
         pool.local().clone()
