@@ -47,13 +47,13 @@ impl<T> Sharded<T> {
 
     /// The shard of this thread.
     pub fn local(&self) -> &Shard<T> {
-        let shard = &self.shards[place() % self.shards.len()];
+        let shard = &self.shards[thread_number() % self.shards.len()];
         shard.get_or_init(|| Shard(Arc::new(CachePadded::new((self.make)()))))
     }
 
     /// All shards that a thread has used, that of this thread first.
     pub fn all(&self) -> impl Iterator<Item = &Shard<T>> {
-        let (before, after) = self.shards.split_at(place() % self.shards.len());
+        let (before, after) = self.shards.split_at(thread_number() % self.shards.len());
         after.iter().chain(before).filter_map(OnceLock::get)
     }
 
@@ -89,14 +89,14 @@ fn count() -> usize {
     *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get).min(MOST))
 }
 
-/// The place of this thread among all that used a shard, in the order of their first use.
-fn place() -> usize {
+/// The number of this thread: threads count from 0 in the order in which they call this function or use a shard.
+pub fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static PLACE: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
     }
-    // A thread that ends uses any.
-    PLACE.try_with(|place| *place).unwrap_or_default()
+    // A thread that ends may have lost its number, and any shard will do.
+    NUMBER.try_with(|number| *number).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use pointwork_core::{Crash, CrashKind};
+use pointwork_core::{Crash, CrashKind, thread_number};
 use tokio::sync::{Notify, SetOnce, oneshot};
 use tokio::time::{sleep, timeout_at};
 use wasmtime::component::Accessor;
@@ -26,14 +26,6 @@ use crate::guest::spans::goes_on_after_its_call;
 use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::meter::{SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
-
-/// A number of this thread that no other thread has at the same time; never 0.
-fn this_thread() -> usize {
-    thread_local! {
-        static PLACE: u8 = const { 0 };
-    }
-    PLACE.with(|place| std::ptr::from_ref(place).addr())
-}
 
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -58,7 +50,7 @@ pub(crate) struct InstanceState {
     is_started: AtomicBool,
     /// Whether its guest used up a time slice where a request polled the driver: the scheduler threads have it until it waits.
     is_left_to_scheduler: AtomicBool,
-    /// The request thread that polled the driver last, by [`this_thread`].
+    /// The number of the request thread that polled the driver last.
     last_thread: AtomicUsize,
     pub(super) driver: OnceLock<Arc<DriverSlot<Crash>>>,
     last_call_ended: Mutex<Option<Instant>>,
@@ -129,7 +121,7 @@ impl InstanceState {
 
     /// Whether this thread polled the driver last, so that the memory of the instance is in the cache of its processor.
     pub(super) fn was_here_last(&self) -> bool {
-        self.last_thread.load(Ordering::Relaxed) == this_thread()
+        self.last_thread.load(Ordering::Relaxed) == thread_number()
     }
 
     /// Has it take calls, and runs them on this thread as far as they go without waiting.
@@ -140,7 +132,7 @@ impl InstanceState {
         let Some(driver) = self.driver.get() else { return };
         // Host functions wait with timers and sockets of tokio; the server's thread may have none.
         let _entered = threads.enter();
-        self.last_thread.store(this_thread(), Ordering::Relaxed);
+        self.last_thread.store(thread_number(), Ordering::Relaxed);
         driver.poll_here();
         if take_slice_used() {
             self.is_left_to_scheduler.store(true, Ordering::Relaxed);
