@@ -55,8 +55,8 @@ impl Table {
 
     /// Whether a row is measured.
     fn wants(&self, section: &str, row: &str) -> bool {
-        let contains = |word: &String| section.contains(word.as_str()) || row.contains(word.as_str());
-        self.words.is_empty() || self.words.iter().any(contains)
+        let named = format!("{section}, {row}");
+        self.words.is_empty() || self.words.iter().any(|word| named.contains(word.as_str()))
     }
 
     fn note(&mut self, figure: String, estimate: Estimate) {
