@@ -288,10 +288,11 @@ impl Driver {
             end_slice(store)
         });
         let result = tokio::select! {
+            // What ends calls comes first: the calls must not go on with what fails for the same reason.
             biased;
-            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Some(result),
-            () = state.give_up.notified() => None,
             () = pre.cut.cancelled() => return drained(&pre),
+            () = state.give_up.notified() => None,
+            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Some(result),
         };
         match result {
             Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
