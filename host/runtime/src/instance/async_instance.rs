@@ -57,6 +57,7 @@ pub(crate) struct InstanceState {
 }
 
 /// The call that a thread gave an idle instance past the queue of the pool.
+#[allow(clippy::large_enum_variant, reason = "a box would be an allocation for each call")]
 enum Offered {
     Nothing,
     Call(QueuedCall),
@@ -119,6 +120,7 @@ impl InstanceState {
     ///
     /// # Errors
     /// The call, which it does not take.
+    #[allow(clippy::result_large_err, reason = "a box would be an allocation for each call")]
     pub(super) fn offer(self: &Arc<Self>, call: QueuedCall, limits: &ModuleLimits) -> Result<u64, QueuedCall> {
         let mut offered = self.offered.lock();
         let is_idle = self.in_flight() == 0 && !self.is_left_to_scheduler.load(Ordering::Relaxed);
