@@ -57,7 +57,10 @@ fn pack(root: &Path) -> Result<Vec<(String, String)>> {
     let readme = read(&root.join("host/cli/src/toolchains/rust/template/vendor.md.in"))?;
     let mut files = vec![
         ("LICENSE".to_owned(), read(&root.join("LICENSE"))?),
-        ("README.md".to_owned(), readme.replace("@VERSION@", &env("CARGO_PKG_VERSION")?)),
+        (
+            "README.md".to_owned(),
+            readme.replace("@VERSION@", &env("CARGO_PKG_VERSION")?),
+        ),
         ("rustfmt.toml".to_owned(), RUSTFMT.to_owned()),
     ];
     for package in PACKAGES {

@@ -32,7 +32,7 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<()> {
-    let mut doctor = Findings::new(terminal);
+    let mut findings = Findings::new(terminal);
     let file = args.config.as_deref().unwrap_or(Path::new(FILE_NAME));
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -42,41 +42,43 @@ pub(crate) fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<()> {
         _ => &[],
     };
     for (language, modules) in toolchains::used_by(modules) {
-        (language.tools)(folder, &modules, &mut doctor);
+        (language.tools)(folder, &modules, &mut findings);
     }
     match config {
-        Some(Ok(config)) => project(&config, folder, &mut doctor),
-        Some(Err(error)) => doctor.error(&error),
-        None => doctor.note(format_args!(
+        Some(Ok(config)) => project(&config, folder, &mut findings),
+        Some(Err(error)) => findings.error(&error),
+        None => findings.note(format_args!(
             "no {FILE_NAME} here: no project was checked; `pointwork new NAME` creates one"
         )),
     }
-    doctor.end()
+    findings.end()
 }
 
 /// The project: its configuration, its SDK, its components and its address.
-fn project(config: &Config, folder: &Path, doctor: &mut Findings<'_>) {
+fn project(config: &Config, folder: &Path, findings: &mut Findings<'_>) {
     let file = config.file().display();
     match config.modules.len() {
-        0 => doctor.note(format_args!("{file} lists no module")),
-        1 => doctor.ok(format_args!("{file} lists 1 module")),
-        count => doctor.ok(format_args!("{file} lists {count} modules")),
+        0 => findings.note(format_args!("{file} lists no module")),
+        1 => findings.ok(format_args!("{file} lists 1 module")),
+        count => findings.ok(format_args!("{file} lists {count} modules")),
     }
     let mut checked = Vec::new();
     for module in &config.modules {
         let folder = module.build.as_deref().unwrap_or(folder);
         for of in LANGUAGES.iter().map(|language| &language.sdk) {
-            if let Some((lock, versions)) = (of.locked)(folder).filter(|(lock, _)| !checked.contains(lock)) {
-                sdk(of.package, &lock, &versions, doctor);
-                checked.push(lock);
+            for found in (of.locked)(folder) {
+                if !checked.contains(&found) {
+                    sdk(of.package, &found.0, &found.1, findings);
+                    checked.push(found);
+                }
             }
         }
-        component(module, app::largest(config), doctor);
+        component(module, app::largest(config), findings);
     }
     let address = config.listen.as_ref().map_or(LISTEN, |listen| listen.as_str());
     match TcpListener::bind(address) {
-        Ok(_) => doctor.ok(format_args!("address {address} is free")),
-        Err(error) => doctor.missing(
+        Ok(_) => findings.ok(format_args!("address {address} is free")),
+        Err(error) => findings.missing(
             Exit::Address,
             format_args!("address {address} cannot be listened on: {error}"),
             "`pointwork serve --listen 127.0.0.1:0` takes a free port",
@@ -84,38 +86,36 @@ fn project(config: &Config, folder: &Path, doctor: &mut Findings<'_>) {
     }
 }
 
-/// The versions of the SDK in a lock file. One of another contract would build components that this program refuses.
-fn sdk(package: &str, lock: &Path, versions: &[String], doctor: &mut Findings<'_>) {
+/// A version of the SDK in a lock file. One of another contract would build components that this program refuses.
+fn sdk(package: &str, version: &str, lock: &Path, findings: &mut Findings<'_>) {
     let own = env!("CARGO_PKG_VERSION");
-    for version in versions {
-        if number(version) == number(own) {
-            doctor.ok(format_args!("{package} {version}, of the contract of pointwork {own}"));
-        } else {
-            doctor.missing(
-                Exit::Failed,
-                format_args!("{package} {own}: {} has {version}", lock.display()),
-                "depend on the version of the SDK that belongs to this program, or install the program of that version",
-            );
-        }
+    if number(version) == number(own) {
+        findings.ok(format_args!("{package} {version}, of the contract of pointwork {own}"));
+    } else {
+        findings.missing(
+            Exit::Failed,
+            format_args!("{package} {own}: {} has {version}", lock.display()),
+            "depend on the version of the SDK that belongs to this program, or install the program of that version",
+        );
     }
 }
 
 /// The component of a module: it is there, or can be built, and fits the contract.
-fn component(module: &Module, largest: u64, doctor: &mut Findings<'_>) {
+fn component(module: &Module, largest: u64, findings: &mut Findings<'_>) {
     let (name, path) = (&module.name, module.path.display());
     let bytes = match read_file(&module.path, largest) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return match &module.build {
-                Some(package) if package.exists() => doctor.note(format_args!(
+                Some(package) if package.exists() => findings.note(format_args!(
                     "module `{name}` is not built yet: `pointwork serve` builds {path}"
                 )),
-                Some(package) => doctor.missing(
+                Some(package) => findings.missing(
                     Exit::Config,
                     format_args!("package {} of module `{name}`", package.display()),
                     "name its folder in `build`",
                 ),
-                None => doctor.missing(
+                None => findings.missing(
                     Exit::Failed,
                     format_args!("component {path} of module `{name}`"),
                     "`pointwork build` builds one from its sources; `build = \"FOLDER\"` has `serve` build it",
@@ -125,18 +125,18 @@ fn component(module: &Module, largest: u64, doctor: &mut Findings<'_>) {
         Err(error) => {
             let what_to_do = "name a component that this user may read";
             let text = format!("component {path} of module `{name}` cannot be read: {error}");
-            return doctor.missing(Exit::Failed, text, what_to_do);
+            return findings.missing(Exit::Failed, text, what_to_do);
         }
     };
     let checked = pointwork::inspect(&bytes).and_then(|inspection| inspection.check().map(|_| inspection));
     match checked {
-        Ok(inspection) => doctor.ok(format_args!(
+        Ok(inspection) => findings.ok(format_args!(
             "module `{name}`: {path} fits the contract {}",
             inspection.contract_version().unwrap_or_default()
         )),
         Err(error) => {
             let error = Error::refused_because(format!("module `{name}`: {path} does not fit the contract"), error);
-            doctor.error(&error);
+            findings.error(&error);
         }
     }
 }

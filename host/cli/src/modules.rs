@@ -77,9 +77,7 @@ impl ModuleArgs {
                     let path = module.path.display();
                     let message = format!("the component of module `{}` does not exist: `{path}`", module.name);
                     let exit = app::exit_of_unreadable(config);
-                    return Err(
-                        Error::new(exit, message).with_hint("`pointwork build` builds one from its sources")
-                    );
+                    return Err(Error::new(exit, message).with_hint("`pointwork build` builds one from its sources"));
                 }
                 Some(package) => warn_of_newer_source(module, package, terminal),
                 None => {}

@@ -40,7 +40,11 @@ pub(super) fn check(name: &str, language: &Language) -> Result<(), String> {
     if DEVICES.contains(&lower.as_str()) {
         return Err("is the name of a device on Windows".to_owned());
     }
-    match language.reserved.iter().find(|(names, _)| names.contains(&lower.as_str())) {
+    match language
+        .reserved
+        .iter()
+        .find(|(names, _)| names.contains(&lower.as_str()))
+    {
         Some((_, reason)) => Err((*reason).to_owned()),
         None => Ok(()),
     }

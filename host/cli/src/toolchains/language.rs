@@ -1,6 +1,5 @@
 //! What a language has to say and to do, so that its projects become modules.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use pointwork_config::Module;
@@ -19,8 +18,6 @@ pub(crate) struct Language {
     pub(crate) settings: &'static [&'static str],
     /// Extensions of sources, which belong to every module until a build has listed what it reads.
     pub(crate) extensions: &'static [&'static str],
-    /// Names of folders without sources. Hidden folders have none either, unless they are settings.
-    pub(crate) ignored: &'static [&'static str],
     /// What to do if no controller of a module serves a route.
     pub(crate) no_controller: &'static str,
 
@@ -56,8 +53,8 @@ pub(crate) struct Sdk {
     pub(crate) lines: &'static str,
     /// The version of the SDK in a folder; `None` if it is not the SDK.
     pub(crate) version: fn(&Path) -> Option<String>,
-    /// The lock file of the project in a folder, and the versions of the SDK in it.
-    pub(crate) locked: fn(&Path) -> Option<(PathBuf, Vec<String>)>,
+    /// The versions of the SDK in the lock file of the project in a folder, each with that file.
+    pub(crate) locked: fn(&Path) -> Vec<(String, PathBuf)>,
 }
 
 /// The content of a project.
@@ -75,7 +72,6 @@ pub(crate) enum Template {
 }
 
 /// A project that can be built.
-#[derive(Debug)]
 pub(crate) struct Project {
     pub(crate) language: &'static Language,
     pub(crate) name: String,
@@ -142,11 +138,5 @@ impl Language {
     pub(crate) fn is_source(&self, path: &Path) -> bool {
         path.extension()
             .is_some_and(|extension| self.extensions.iter().any(|known| extension == *known))
-    }
-}
-
-impl fmt::Debug for Language {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.manifest)
     }
 }

@@ -27,29 +27,25 @@ pub(crate) static LANGUAGES: &[Language] = &[rust::RUST];
 pub(crate) fn at(path: &Path) -> Option<(&'static Language, PathBuf)> {
     LANGUAGES.iter().find_map(|language| {
         let is_manifest = path.ends_with(language.manifest);
-        let manifest = if is_manifest { path.to_owned() } else { path.join(language.manifest) };
+        let manifest = if is_manifest {
+            path.to_owned()
+        } else {
+            path.join(language.manifest)
+        };
         manifest.is_file().then_some((language, manifest))
     })
 }
 
 /// The languages of the modules that are built, or all if none is known, each with its modules.
 pub(crate) fn used_by(modules: &[Module]) -> Vec<(&'static Language, Vec<&Module>)> {
-    let is_of = |module: &Module, language: &Language| {
-        let found = module.build.as_deref().and_then(at);
-        found.is_some_and(|(found, _)| found.manifest == language.manifest)
-    };
+    let of = |module: &Module| at(module.build.as_deref()?).map(|(language, _)| language.manifest);
+    let is_known = modules.iter().any(|module| of(module).is_some());
     let each = LANGUAGES.iter().map(|language| {
-        let modules = modules.iter().filter(|module| is_of(module, language));
-        (language, modules.collect::<Vec<_>>())
+        let own = modules.iter();
+        let own = own.filter(|module| !is_known || of(module) == Some(language.manifest));
+        (language, own.collect::<Vec<_>>())
     });
-    let used: Vec<_> = each.filter(|(_, modules)| !modules.is_empty()).collect();
-    match used.is_empty() {
-        true => LANGUAGES
-            .iter()
-            .map(|language| (language, modules.iter().collect()))
-            .collect(),
-        false => used,
-    }
+    each.filter(|(_, own)| !is_known || !own.is_empty()).collect()
 }
 
 /// The language and the absolute path of the manifest of the project at `path`, which has to be one.
@@ -71,7 +67,12 @@ pub(crate) fn no_project(path: &Path) -> Error {
 
 /// Finds the project at `path`, a directory or a manifest, or the package of this name in it. Ensures that its tools are
 /// there.
-pub(crate) fn find(path: &Path, package: Option<&str>, options: &BuildOptions, terminal: &mut Terminal) -> Result<Project> {
+pub(crate) fn find(
+    path: &Path,
+    package: Option<&str>,
+    options: &BuildOptions,
+    terminal: &mut Terminal,
+) -> Result<Project> {
     let (language, manifest) = recognise(path)?;
     (language.find)(&manifest, package, options, terminal)
 }
@@ -85,10 +86,12 @@ pub(crate) fn newer_source(project: &Path, component: &Path) -> Option<PathBuf> 
     sources::newer(component, own)
 }
 
+/// Folders without sources. Hidden folders have none either, unless they are settings.
+const IGNORED: &[&str] = &["node_modules", "target"];
+
 /// Whether a folder holds no sources of any language.
 pub(crate) fn is_ignored(folder: &Path) -> bool {
-    let name = folder.file_name().unwrap_or_default();
-    let is_ignored = |language: &Language| language.ignored.iter().any(|ignored| name == *ignored);
-    let is_hidden = name.as_encoded_bytes().starts_with(b".");
-    LANGUAGES.iter().any(is_ignored) || is_hidden && !LANGUAGES.iter().any(|language| language.is_setting(folder))
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let is_setting = || LANGUAGES.iter().any(|language| language.is_setting(folder));
+    IGNORED.contains(&&*name) || name.starts_with('.') && !is_setting()
 }

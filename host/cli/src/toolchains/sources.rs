@@ -72,7 +72,11 @@ mod tests {
         fs::remove_file(&component).expect("removed");
         assert_eq!(newer(&component, [at("shop/src")]), None, "there is no component");
         assert_eq!(read(&component), Vec::<PathBuf>::new(), "there is no list");
-        fs::write(component.with_extension("d"), rule(&component, &[other.clone()])).expect("written");
+        fs::write(
+            component.with_extension("d"),
+            rule(&component, std::slice::from_ref(&other)),
+        )
+        .expect("written");
         fs::write(&component, "").expect("written");
         let now = SystemTime::now();
         let touch = |file: &Path, seconds| {
@@ -83,7 +87,11 @@ mod tests {
         touch(&component, 60);
         assert_eq!(newer(&component, [at("shop/src")]), None);
         touch(&other, 61);
-        assert_eq!(newer(&component, [at("shop/src")]), Some(other.clone()), "a path dependency");
+        assert_eq!(
+            newer(&component, [at("shop/src")]),
+            Some(other.clone()),
+            "a path dependency"
+        );
         touch(&component, 62);
         touch(&source, 63);
         assert_eq!(newer(&component, [at("shop/src")]), Some(source.clone()));

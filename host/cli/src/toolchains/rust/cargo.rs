@@ -51,7 +51,9 @@ pub(super) fn build(package: &Project, options: &BuildOptions) -> Result<PathBuf
         let settings = DEV_SETTINGS.iter();
         command.args(settings.flat_map(|setting| ["--config".to_owned(), format!("profile.{DEV_PROFILE}.{setting}")]));
     }
-    command.args(options.quiet.then_some("--quiet")).args(&options.arguments);
+    command
+        .args(options.quiet.then_some("--quiet"))
+        .args(&options.arguments);
 
     let (status, built) = process::run(command, cannot_run_cargo, |stdout| built_file(stdout, package))?;
     if !status.success() {

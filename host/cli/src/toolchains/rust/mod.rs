@@ -17,9 +17,14 @@ use super::sources;
 pub(super) const RUST: Language = Language {
     manifest: "Cargo.toml",
     own: &["Cargo.toml", "build.rs", "src"],
-    settings: &["Cargo.toml", ".cargo", "config.toml", "rust-toolchain", "rust-toolchain.toml"],
+    settings: &[
+        "Cargo.toml",
+        ".cargo",
+        "config.toml",
+        "rust-toolchain",
+        "rust-toolchain.toml",
+    ],
     extensions: &["rs"],
-    ignored: &["target", "node_modules"],
     no_controller: "a controller has the attribute `#[controller]`, and its module names it in `module!`",
     find: |manifest, wanted, options, terminal| {
         let package = package::find(manifest, wanted)?;

@@ -29,8 +29,8 @@ fn version(folder: &Path) -> Option<String> {
 }
 
 /// The Cargo.lock is in the folder, or in the workspace around it.
-fn locked(folder: &Path) -> Option<(PathBuf, Vec<String>)> {
-    #[derive(Deserialize)]
+fn locked(folder: &Path) -> Vec<(String, PathBuf)> {
+    #[derive(Default, Deserialize)]
     struct Lock {
         #[serde(default)]
         package: Vec<Package>,
@@ -40,13 +40,13 @@ fn locked(folder: &Path) -> Option<(PathBuf, Vec<String>)> {
         name: String,
         version: String,
     }
-    let folder = folder.canonicalize().ok()?;
+    let Ok(folder) = folder.canonicalize() else {
+        return Vec::new();
+    };
     let mut locks = folder.ancestors().map(|folder| folder.join("Cargo.lock"));
-    let lock = locks.find(|lock| lock.is_file())?;
-    let text = std::fs::read_to_string(&lock).unwrap_or_default();
-    let packages = toml::from_str::<Lock>(&text)
-        .map(|lock| lock.package)
-        .unwrap_or_default();
-    let own = packages.into_iter().filter(|package| package.name == SDK.package);
-    Some((lock, own.map(|package| package.version).collect()))
+    let file = locks.find(|lock| lock.is_file()).unwrap_or_default();
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let lock: Lock = toml::from_str(&text).unwrap_or_default();
+    let own = lock.package.into_iter().filter(|package| package.name == SDK.package);
+    own.map(|package| (package.version, file.clone())).collect()
 }
