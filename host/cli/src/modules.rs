@@ -65,7 +65,7 @@ impl ModuleArgs {
                         module.name,
                         package.display()
                     ));
-                    toolchains::recognise(package).map_err(|error| error.with_exit(Exit::Config))?;
+                    toolchains::at(package).map_err(|error| error.with_exit(Exit::Config))?;
                     let options = BuildOptions {
                         target: module.target.clone(),
                         ..BuildOptions::default()

@@ -35,7 +35,7 @@ pub(super) enum Outcome {
 impl DevModule {
     /// Finds the project of a module, and ensures that its tools are there.
     pub(super) async fn new(loadable: &Loadable<'_>, path: &Path, release: bool) -> Result<Self> {
-        toolchains::recognise(path).map_err(|error| error.with_exit(Exit::Config))?;
+        toolchains::at(path).map_err(|error| error.with_exit(Exit::Config))?;
         let build = BuildOptions {
             target: loadable.module.target.clone(),
             development: !release,

@@ -32,7 +32,7 @@ pub(crate) struct VendorArgs {
 
 /// Replaces the copy in a project by that of this program, or adds one.
 pub(crate) fn vendor(args: &VendorArgs, terminal: &mut Terminal) -> Result<()> {
-    let (language, manifest) = toolchains::at(&args.path).ok_or_else(|| toolchains::no_project(&args.path))?;
+    let (language, manifest) = toolchains::at(&args.path)?;
     let sdk = &language.sdk;
     let place = manifest.with_file_name(sdk.vendored);
     let before = (sdk.version)(&place);

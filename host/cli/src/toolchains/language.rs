@@ -32,12 +32,12 @@ pub(crate) struct Language {
     pub(crate) reserved: &'static [(&'static [&'static str], &'static str)],
     /// Checks that the tools accept a project in this directory, which is absolute and may not exist.
     pub(crate) check_place: fn(&Path) -> Result<()>,
-    /// The files of a new project: its template, its name, and the folder of the SDK, if the project gets no copy.
+    /// The files of a new project, by its template, its name, and the folder of the SDK if it gets no copy.
     pub(crate) files: fn(Template, &str, Option<&Path>) -> Result<Files>,
     pub(crate) sdk: Sdk,
 }
 
-/// Paths and texts of files.
+/// Paths and texts.
 pub(crate) type Files = Vec<(&'static str, String)>;
 
 /// The SDK of a language. A new project gets a copy, so that it builds on every machine.

@@ -24,21 +24,25 @@ pub(crate) static LANGUAGES: &[Language] = &[rust::RUST];
 
 /// The language of the project at `path`, a directory or a manifest, and the path of the manifest. Directories above it are
 /// not searched.
-pub(crate) fn at(path: &Path) -> Option<(&'static Language, PathBuf)> {
-    LANGUAGES.iter().find_map(|language| {
-        let is_manifest = path.ends_with(language.manifest);
-        let manifest = if is_manifest {
-            path.to_owned()
-        } else {
-            path.join(language.manifest)
-        };
-        manifest.is_file().then_some((language, manifest))
+pub(crate) fn at(path: &Path) -> Result<(&'static Language, PathBuf)> {
+    path.metadata()
+        .or_failed(format_args!("cannot find `{}`", path.display()))?;
+    let mut manifests = LANGUAGES
+        .iter()
+        .map(|language| match path.ends_with(language.manifest) {
+            true => (language, path.to_owned()),
+            false => (language, path.join(language.manifest)),
+        });
+    manifests.find(|(_, manifest)| manifest.is_file()).ok_or_else(|| {
+        let manifests = suggest::list(LANGUAGES.iter().map(|language| language.manifest), "or");
+        let message = format!("`{}` is not a project: expected a {manifests} there", path.display());
+        Error::failed(message).with_hint("name the project's directory, or create a project with `pointwork new NAME`")
     })
 }
 
 /// The languages of the modules that are built, or all if none is known, each with its modules.
 pub(crate) fn used_by(modules: &[Module]) -> Vec<(&'static Language, Vec<&Module>)> {
-    let of = |module: &Module| at(module.build.as_deref()?).map(|(language, _)| language.manifest);
+    let of = |module: &Module| Some(at(module.build.as_deref()?).ok()?.0.manifest);
     let is_known = modules.iter().any(|module| of(module).is_some());
     let each = LANGUAGES.iter().map(|language| {
         let own = modules.iter();
@@ -46,23 +50,6 @@ pub(crate) fn used_by(modules: &[Module]) -> Vec<(&'static Language, Vec<&Module
         (language, own.collect::<Vec<_>>())
     });
     each.filter(|(_, own)| !is_known || !own.is_empty()).collect()
-}
-
-/// The language and the absolute path of the manifest of the project at `path`, which has to be one.
-pub(crate) fn recognise(path: &Path) -> Result<(&'static Language, PathBuf)> {
-    let absolute = path
-        .canonicalize()
-        .or_failed(format_args!("cannot find `{}`", path.display()))?;
-    at(&absolute).ok_or_else(|| no_project(path))
-}
-
-pub(crate) fn no_project(path: &Path) -> Error {
-    let manifests = suggest::list(LANGUAGES.iter().map(|language| language.manifest), "or");
-    Error::failed(format!(
-        "`{}` is not a project: expected a {manifests} there",
-        path.display()
-    ))
-    .with_hint("name the project's directory, or create a project with `pointwork new NAME`")
 }
 
 /// Finds the project at `path`, a directory or a manifest, or the package of this name in it. Ensures that its tools are
@@ -73,7 +60,10 @@ pub(crate) fn find(
     options: &BuildOptions,
     terminal: &mut Terminal,
 ) -> Result<Project> {
-    let (language, manifest) = recognise(path)?;
+    let (language, manifest) = at(path)?;
+    let manifest = manifest
+        .canonicalize()
+        .or_failed(format_args!("cannot find `{}`", manifest.display()))?;
     (language.find)(&manifest, package, options, terminal)
 }
 

@@ -26,9 +26,9 @@ const DEV_SETTINGS: &[&str] = &[
 /// Builds the library of the package and returns its WebAssembly file. Cargo itself writes to standard error.
 pub(super) fn build(package: &Project, options: &BuildOptions) -> Result<PathBuf> {
     let mut command = Command::new(cargo());
-    let profile = match options {
-        _ if options.development => DEV_PROFILE,
-        _ if options.debug => "dev",
+    let profile = match (options.development, options.debug) {
+        (true, _) => DEV_PROFILE,
+        (_, true) => "dev",
         _ => options.profile.as_deref().unwrap_or("release"),
     };
     command

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use toml::{Table, Value};
 
 use crate::toolchains::language::Sdk;
 
@@ -18,35 +18,29 @@ pub(super) const SDK: Sdk = Sdk {
 };
 
 fn version(folder: &Path) -> Option<String> {
-    let manifest: toml::Table = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?.parse().ok()?;
+    let manifest: Table = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?.parse().ok()?;
     let package = manifest.get("package")?;
     // In a checkout the workspace has the version.
     let version = package
         .get("version")
-        .and_then(toml::Value::as_str)
+        .and_then(Value::as_str)
         .unwrap_or("that of a checkout");
     (package.get("name")?.as_str()? == SDK.package).then(|| version.to_owned())
 }
 
 /// The Cargo.lock is in the folder, or in the workspace around it.
 fn locked(folder: &Path) -> Vec<(String, PathBuf)> {
-    #[derive(Default, Deserialize)]
-    struct Lock {
-        #[serde(default)]
-        package: Vec<Package>,
-    }
-    #[derive(Deserialize)]
-    struct Package {
-        name: String,
-        version: String,
-    }
     let Ok(folder) = folder.canonicalize() else {
         return Vec::new();
     };
     let mut locks = folder.ancestors().map(|folder| folder.join("Cargo.lock"));
     let file = locks.find(|lock| lock.is_file()).unwrap_or_default();
     let text = std::fs::read_to_string(&file).unwrap_or_default();
-    let lock: Lock = toml::from_str(&text).unwrap_or_default();
-    let own = lock.package.into_iter().filter(|package| package.name == SDK.package);
-    own.map(|package| (package.version, file.clone())).collect()
+    let lock: Table = text.parse().unwrap_or_default();
+    let packages = lock.get("package").and_then(Value::as_array);
+    let text = |package: &Value, key| Some(package.get(key)?.as_str()?.to_owned());
+    let own = packages.into_iter().flatten();
+    let own = own.filter(|package| text(package, "name").is_some_and(|name| name == SDK.package));
+    own.filter_map(|package| Some((text(package, "version")?, file.clone())))
+        .collect()
 }

@@ -12,10 +12,7 @@ const CHANNEL: &str = include_str!("template/channel.rs.in");
 const EVENTS: &str = include_str!("template/events.rs.in");
 const IGNORED: &str = include_str!("template/gitignore.in");
 
-/// The files of a project: the path and the text of each.
-type Texts = &'static [(&'static str, &'static str)];
-
-const CONTROLLER_FILES: Texts = &[
+const CONTROLLER_FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("template/controller/Cargo.toml.in")),
     ("README.md", include_str!("template/controller/README.md.in")),
     ("pointwork.toml", include_str!("template/controller/pointwork.toml.in")),
@@ -24,7 +21,7 @@ const CONTROLLER_FILES: Texts = &[
     ("src/events.rs", EVENTS),
     (".gitignore", IGNORED),
 ];
-const CHANNEL_FILES: Texts = &[
+const CHANNEL_FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("template/channel/Cargo.toml.in")),
     ("README.md", include_str!("template/channel/README.md.in")),
     ("pointwork.toml", include_str!("template/channel/pointwork.toml.in")),
@@ -32,7 +29,7 @@ const CHANNEL_FILES: Texts = &[
     ("src/events.rs", EVENTS),
     (".gitignore", IGNORED),
 ];
-const BOTH_FILES: Texts = &[
+const BOTH_FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("template/both/Cargo.toml.in")),
     ("README.md", include_str!("template/both/README.md.in")),
     ("pointwork.toml", include_str!("template/both/pointwork.toml.in")),
@@ -47,7 +44,7 @@ const BOTH_FILES: Texts = &[
     ("events/src/lib.rs", EVENTS),
     (".gitignore", IGNORED),
 ];
-const HOST_FILES: Texts = &[
+const HOST_FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("template/host/Cargo.toml.in")),
     ("README.md", include_str!("template/host/README.md.in")),
     ("src/main.rs", include_str!("template/host/main.rs.in")),
