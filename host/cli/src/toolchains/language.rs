@@ -14,9 +14,9 @@ pub(crate) struct Language {
     pub(crate) manifest: &'static str,
     /// Files and folders beside the manifest: a component is out of date when one of them is newer.
     pub(crate) own: &'static [&'static str],
-    /// Names of files and folders that decide how every module is built. Not a lock file that the build writes.
+    /// Names of files and folders that decide how every module of the language is built. Not a lock file that the build writes.
     pub(crate) settings: &'static [&'static str],
-    /// Extensions of sources, which belong to every module until a build has listed what it reads.
+    /// Extensions of files that are sources of every module of the language until a build has listed what it reads.
     pub(crate) extensions: &'static [&'static str],
     /// What to do if no controller of a module serves a route.
     pub(crate) no_controller: &'static str,
