@@ -35,3 +35,12 @@ pub const MODULE: &str = "wasi_snapshot_preview1";
 
 /// The adapter: a core module for `ComponentEncoder::adapter`.
 pub const ADAPTER: &[u8] = include_bytes!("adapter.wasm");
+
+/// A component that exports WASI 0.2 and imports the contract alone, for [`compose`].
+pub const COMPONENT: &[u8] = include_bytes!("component.wasm");
+
+mod compose;
+mod error;
+
+pub use compose::compose;
+pub use error::{Error, ErrorKind};

@@ -1,0 +1,105 @@
+//! The composition of a component with the one that answers WASI 0.2.
+
+use std::collections::BTreeMap;
+
+use wasm_compose::graph::{Component, CompositionGraph, EncodeOptions, ExportIndex, ImportIndex};
+use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType, ResourceId};
+use wasmparser::{Validator, WasmFeatures};
+
+use crate::COMPONENT;
+use crate::error::{Error, ErrorKind};
+
+/// Composes a component that imports WASI 0.2 with [`COMPONENT`], which answers those imports by the contract.
+///
+/// `is_granted` gets the name of each import of WASI, such as `wasi:filesystem/types@0.2.9`, and says which the host answers: these
+/// stay imports of the result. So do all imports that share a resource with them: the streams of a granted directory are the
+/// host's, hence all streams, and with them the standard output. Interfaces that the component of this crate does not have stay
+/// as well.
+///
+/// # Errors
+/// [`NotAComponent`](ErrorKind::NotAComponent) and [`Interface`](ErrorKind::Interface).
+pub fn compose(component: &[u8], is_granted: impl Fn(&str) -> bool) -> Result<Vec<u8>, Error> {
+    // The same one for both: it numbers the types that are compared.
+    let mut validator = Validator::new_with_features(WasmFeatures::all());
+    let mut parse = |name: &str, bytes| Component::from_bytes(&mut validator, name, bytes);
+    let not_a_component = |error| Error::new(ErrorKind::NotAComponent, "the bytes are no valid component", error);
+    let guest = parse("guest", component).map_err(not_a_component)?;
+    let wasi = parse("wasi", COMPONENT).map_err(not_a_component)?;
+
+    let answers = answers(&guest, &wasi, is_granted);
+    if answers.is_empty() {
+        return Ok(component.to_owned());
+    }
+    let names: BTreeMap<_, _> = guest.imports().map(|(index, name, _)| (index, name.to_owned())).collect();
+    let mut graph = CompositionGraph::new();
+    let mut instantiate = |component| graph.add_component(component).and_then(|id| graph.instantiate(id));
+    let cannot = |error| Error::new(ErrorKind::Encode, "the components cannot be composed", error);
+    let wasi = instantiate(wasi).map_err(cannot)?;
+    let guest = instantiate(guest).map_err(cannot)?;
+    for (import, export) in answers {
+        graph.connect(wasi, Some(export), guest, import).map_err(|error| {
+            let message = format!(
+                "the component imports a function or a type of `{}` that this release does not have",
+                names[&import]
+            );
+            Error::new(ErrorKind::Interface, message, error)
+        })?;
+    }
+    let options = EncodeOptions {
+        define_components: true,
+        export: Some(guest),
+        validate: false,
+    };
+    graph.encode(options).map_err(cannot)
+}
+
+/// The imports of the guest that the component of this crate answers, each with the export that does.
+fn answers(guest: &Component<'_>, wasi: &Component<'_>, is_granted: impl Fn(&str) -> bool) -> Vec<(ImportIndex, ExportIndex)> {
+    let exports: BTreeMap<_, _> = wasi
+        .exports()
+        .filter_map(|(index, name, ..)| Some((interface(name)?, index)))
+        .collect();
+    let mut answers: Vec<_> = guest
+        .imports()
+        .filter_map(|(index, name, _)| Some((index, name, *exports.get(interface(name)?)?)))
+        .collect();
+    // Interfaces that share a resource are answered together or not at all.
+    let mut granted: Vec<ResourceId> = Vec::new();
+    let mut names: Vec<&str> = guest.imports().map(|(_, name, _)| name).filter(|name| is_granted(name)).collect();
+    while let Some(name) = names.pop() {
+        granted.extend(resources(guest, name));
+        let is_shared = |name: &&str| resources(guest, name).iter().any(|resource| granted.contains(resource));
+        answers.retain(|(_, other, _)| {
+            let stays = *other == name || is_shared(other);
+            if stays && *other != name {
+                names.push(*other);
+            }
+            !stays
+        });
+    }
+    answers.into_iter().map(|(import, _, export)| (import, export)).collect()
+}
+
+/// The name of an interface of WASI 0.2 without its version: a component of one 0.2 fits any other.
+fn interface(name: &str) -> Option<&str> {
+    let (interface, version) = name.split_once('@')?;
+    (interface.starts_with("wasi:") && version.starts_with("0.2.")).then_some(interface)
+}
+
+/// The resources of an imported interface, its own ones and those that it uses.
+fn resources(component: &Component<'_>, import: &str) -> Vec<ResourceId> {
+    let types = component.types();
+    let item = types.component_item_for_import(import).map(|item| item.ty);
+    let Some(ComponentEntityType::Instance(id)) = item else {
+        return Vec::new();
+    };
+    let exports = types[id].exports.values();
+    let resources = exports.filter_map(|export| match export.ty {
+        ComponentEntityType::Type {
+            referenced: ComponentAnyTypeId::Resource(resource),
+            ..
+        } => Some(resource.resource()),
+        _ => None,
+    });
+    resources.collect()
+}
