@@ -66,19 +66,15 @@
     (i64.store (i32.const 0) (i64.const 0))
     (i64.store offset=8 (i32.const 0) (local.get $value))
     (i32.const 0))
-  ;; `closed`, the second case of `stream-error`: beside a list its place is 4, beside a number of 64 bits it is 8.
-  (func $closed (result i32)
+  ;; An error: the second case of `stream-error`, which is `closed`, or of the `error-code` of sockets, which is `access-denied`.
+  ;; Its place is 4, or 8 in a result that has a number of 64 bits otherwise.
+  (func $error (result i32)
     (i32.store (i32.const 0) (i32.const 1))
     (i32.store offset=4 (i32.const 0) (i32.const 1))
     (i32.const 0))
-  (func $closed_u64 (result i32)
+  (func $error_u64 (result i32)
     (i32.store (i32.const 0) (i32.const 1))
     (i32.store offset=8 (i32.const 0) (i32.const 1))
-    (i32.const 0))
-  ;; `access-denied`, the second case of the `error-code` of sockets.
-  (func $access_denied (result i32)
-    (i32.store (i32.const 0) (i32.const 1))
-    (i32.store offset=4 (i32.const 0) (i32.const 1))
     (i32.const 0))
   (func $list (param $at i32) (param $length i32) (result i32)
     (i32.store (i32.const 0) (local.get $at))
@@ -170,12 +166,12 @@
     (export "wasi:io/streams@0.2.12#[method]input-stream.read")
     (export "wasi:io/streams@0.2.12#[method]input-stream.blocking-read")
     (param i32 i64) (result i32)
-    (call $closed))
+    (call $error))
   (func
     (export "wasi:io/streams@0.2.12#[method]input-stream.skip")
     (export "wasi:io/streams@0.2.12#[method]input-stream.blocking-skip")
     (param i32 i64) (result i32)
-    (call $closed_u64))
+    (call $error_u64))
 
   ;; How many bytes `write` takes at once: within the first page of the memory.
   (func (export "wasi:io/streams@0.2.12#[method]output-stream.check-write") (param i32) (result i32)
@@ -198,13 +194,13 @@
     (export "wasi:io/streams@0.2.12#[method]output-stream.write-zeroes")
     (export "wasi:io/streams@0.2.12#[method]output-stream.blocking-write-zeroes-and-flush")
     (param i32 i64) (result i32)
-    (call $closed))
+    (call $error))
   ;; The only input is the empty one.
   (func
     (export "wasi:io/streams@0.2.12#[method]output-stream.splice")
     (export "wasi:io/streams@0.2.12#[method]output-stream.blocking-splice")
     (param i32 i32 i64) (result i32)
-    (call $closed_u64))
+    (call $error_u64))
 
   ;; Waiting and ending. Streams are always ready.
 
@@ -215,10 +211,10 @@
     (call $new_pollable (i32.const 1)))
   (func (export "wasi:io/poll@0.2.12#[method]pollable.ready") (param $is_ready i32) (result i32)
     (local.get $is_ready))
-  (func (export "wasi:io/poll@0.2.12#[method]pollable.block") (param $is_ready i32)
+  (func $block (export "wasi:io/poll@0.2.12#[method]pollable.block") (param $is_ready i32)
     (if (i32.eqz (local.get $is_ready)) (then (call $cannot_sleep))))
   ;; The places of those that are ready. They are written over the list itself, which is read ahead of them.
-  (func (export "wasi:io/poll@0.2.12#poll") (param $list i32) (param $length i32) (result i32)
+  (func $poll (export "wasi:io/poll@0.2.12#poll") (param $list i32) (param $length i32) (result i32)
     (local $place i32) (local $count i32)
     (block $done (loop $next
       (br_if $done (i32.ge_u (local.get $place) (local.get $length)))
@@ -231,7 +227,7 @@
     (call $free_all)
     (call $list (local.get $list) (local.get $count)))
 
-  (func
+  (func $exit
     (export "wasi:cli/exit@0.2.12#exit")
     (export "wasi:cli/exit@0.2.12#exit-with-code")
     (param i32)
@@ -247,7 +243,7 @@
     (export "wasi:sockets/tcp-create-socket@0.2.12#create-tcp-socket")
     (export "wasi:sockets/udp-create-socket@0.2.12#create-udp-socket")
     (param i32) (result i32)
-    (call $access_denied))
+    (call $error))
   (func (export "wasi:sockets/ip-name-lookup@0.2.12#resolve-addresses") (param i32 i32 i32) (result i32)
     (call $free_all)
-    (call $access_denied)))
+    (call $error)))

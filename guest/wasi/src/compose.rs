@@ -9,52 +9,72 @@ use wasmparser::{Validator, WasmFeatures};
 use crate::COMPONENT;
 use crate::error::{Error, ErrorKind};
 
-/// Composes a component that imports WASI 0.2 with [`COMPONENT`], which answers those imports by the contract.
+/// Composes a component that imports WASI 0.2, of whatever release, with [`COMPONENT`](crate::COMPONENT), which answers those
+/// imports by the contract.
 ///
-/// `is_granted` gets the name of each import of WASI, such as `wasi:filesystem/types@0.2.9`, and says which the host answers: these
-/// stay imports of the result. So do all imports that share a resource with them: the streams of a granted directory are the
-/// host's, hence all streams, and with them the standard output. Interfaces that the component of this crate does not have stay
-/// as well.
+/// `is_granted` gets the name of each import, such as `wasi:filesystem/types@0.2.9`, and says which stay imports that the host
+/// answers. An interface that shares a resource with one of them stays as well: the host makes the streams of a directory,
+/// so that it has to make the standard output too. So does an interface that the component of this crate does not have.
+///
+/// ```
+/// # fn build(component: &[u8]) -> Result<(), pointwork_wasi::Error> {
+/// use pointwork_wasi::compose;
+///
+/// let controllers = compose(component, |_| false)?;
+/// let channel_with_a_directory = compose(component, |import| import.starts_with("wasi:filesystem/"))?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
-/// [`NotAComponent`](ErrorKind::NotAComponent) and [`Interface`](ErrorKind::Interface).
+/// [`NotAComponent`](ErrorKind::NotAComponent), [`Interface`](ErrorKind::Interface) and [`Compose`](ErrorKind::Compose).
 pub fn compose(component: &[u8], is_granted: impl Fn(&str) -> bool) -> Result<Vec<u8>, Error> {
-    // The same one for both: it numbers the types that are compared.
+    // One validator for all: it numbers the types that are compared.
     let mut validator = Validator::new_with_features(WasmFeatures::all());
-    let mut parse = |name: &str, bytes| Component::from_bytes(&mut validator, name, bytes);
+    let mut read = |name, bytes| Component::from_bytes(&mut validator, name, bytes);
     let not_a_component = |error| Error::new(ErrorKind::NotAComponent, "the bytes are no valid component", error);
-    let guest = parse("guest", component).map_err(not_a_component)?;
-    let wasi = parse("wasi", COMPONENT).map_err(not_a_component)?;
-
+    let guest = read("guest", component).map_err(not_a_component)?;
+    let wasi = read("wasi", COMPONENT).map_err(not_a_component)?;
     let answers = answers(&guest, &wasi, is_granted);
     if answers.is_empty() {
         return Ok(component.to_owned());
     }
-    let names: BTreeMap<_, _> = guest.imports().map(|(index, name, _)| (index, name.to_owned())).collect();
+    let names: BTreeMap<_, _> = guest
+        .imports()
+        .map(|(index, name, _)| (index, name.to_owned()))
+        .collect();
+
+    let cannot = |error| Error::new(ErrorKind::Compose, "the component cannot be composed with WASI", error);
     let mut graph = CompositionGraph::new();
     let mut instantiate = |component| graph.add_component(component).and_then(|id| graph.instantiate(id));
-    let cannot = |error| Error::new(ErrorKind::Encode, "the components cannot be composed", error);
     let wasi = instantiate(wasi).map_err(cannot)?;
     let guest = instantiate(guest).map_err(cannot)?;
     for (import, export) in answers {
         graph.connect(wasi, Some(export), guest, import).map_err(|error| {
             let message = format!(
-                "the component imports a function or a type of `{}` that this release does not have",
+                "the component imports a function or a type of `{}` that this release of Pointwork does not have",
                 names[&import]
             );
             Error::new(ErrorKind::Interface, message, error)
         })?;
     }
-    let options = EncodeOptions {
+    let composed = graph.encode(EncodeOptions {
         define_components: true,
         export: Some(guest),
+        // It knows fewer features, and reads the code as well.
         validate: false,
-    };
-    graph.encode(options).map_err(cannot)
+    });
+    let composed = composed.map_err(cannot)?;
+    read("composed", &composed).map_err(cannot)?;
+    Ok(composed)
 }
 
 /// The imports of the guest that the component of this crate answers, each with the export that does.
-fn answers(guest: &Component<'_>, wasi: &Component<'_>, is_granted: impl Fn(&str) -> bool) -> Vec<(ImportIndex, ExportIndex)> {
+fn answers(
+    guest: &Component<'_>,
+    wasi: &Component<'_>,
+    is_granted: impl Fn(&str) -> bool,
+) -> Vec<(ImportIndex, ExportIndex)> {
     let exports: BTreeMap<_, _> = wasi
         .exports()
         .filter_map(|(index, name, ..)| Some((interface(name)?, index)))
@@ -65,7 +85,11 @@ fn answers(guest: &Component<'_>, wasi: &Component<'_>, is_granted: impl Fn(&str
         .collect();
     // Interfaces that share a resource are answered together or not at all.
     let mut granted: Vec<ResourceId> = Vec::new();
-    let mut names: Vec<&str> = guest.imports().map(|(_, name, _)| name).filter(|name| is_granted(name)).collect();
+    let mut names: Vec<&str> = guest
+        .imports()
+        .map(|(_, name, _)| name)
+        .filter(|name| is_granted(name))
+        .collect();
     while let Some(name) = names.pop() {
         granted.extend(resources(guest, name));
         let is_shared = |name: &&str| resources(guest, name).iter().any(|resource| granted.contains(resource));
@@ -77,7 +101,10 @@ fn answers(guest: &Component<'_>, wasi: &Component<'_>, is_granted: impl Fn(&str
             !stays
         });
     }
-    answers.into_iter().map(|(import, _, export)| (import, export)).collect()
+    answers
+        .into_iter()
+        .map(|(import, _, export)| (import, export))
+        .collect()
 }
 
 /// The name of an interface of WASI 0.2 without its version: a component of one 0.2 fits any other.

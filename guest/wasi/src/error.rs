@@ -1,15 +1,15 @@
 //! Errors of the composition.
 
-/// What cannot be composed.
+/// Why a component cannot be composed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes are no valid component.
     NotAComponent,
-    /// The component imports what this release does not have.
+    /// The component imports a function or a type of WASI that this release does not have.
     Interface,
-    /// The result cannot be encoded.
-    Encode,
+    /// The two components do not make a valid one.
+    Compose,
 }
 
 /// A component cannot be composed.
@@ -34,7 +34,7 @@ impl Error {
         }
     }
 
-    /// What cannot be composed.
+    /// Why it cannot be composed.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use wit_component::{StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-#[path = "../sentences.rs"]
+#[path = "../sentences/mod.rs"]
 mod sentences;
 
 fn folder() -> PathBuf {

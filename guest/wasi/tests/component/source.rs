@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::MetadataCommand;
+use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::abi::{AbiVariant, WasmType};
 use wit_parser::{Function, Resolve, WorldId, WorldItem};
 
-#[path = "../sentences.rs"]
+#[path = "../sentences/mod.rs"]
 mod sentences;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+fn contract() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }
 
 /// The WIT of WASI 0.2 in the crate by which the host has WASI.
@@ -25,20 +26,57 @@ fn wasi() -> PathBuf {
     manifest.with_file_name("src").join("p2/wit").into()
 }
 
-/// The component, as an encoder makes it of the core module and the world.
+/// The component of this crate.
 pub(crate) fn assembled() -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let component = encoded(&folder.join("component"), |text, resolve, world| {
+        with_unreachable(&sentences::with_sentences(text), resolve, world)
+    });
+    without_names(&component)
+}
+
+/// The component without the last two sections, which nothing needs: the names of its types and instances, which take 18 kB
+/// in each composed component, and the names of the tools.
+fn without_names(component: &[u8]) -> Vec<u8> {
+    let (mut depth, mut end) = (0, 0);
+    for payload in Parser::new(0).parse_all(component) {
+        let payload = payload.expect("the component is valid");
+        match payload.as_section() {
+            Some((_, section)) if depth == 0 => {
+                if matches!(&payload, Payload::CustomSection(custom) if custom.name() == "component-name") {
+                    return component[..end].to_vec();
+                }
+                end = section.end;
+            }
+            _ => {}
+        }
+        match payload {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    panic!("the encoder writes names")
+}
+
+/// The guest of the tests, a component that imports WASI.
+pub(crate) fn guest() -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/component");
+    encoded(&folder.join("guest"), |text, _, _| text.to_owned())
+}
+
+/// A component as an encoder makes it of a core module, `path.wat`, and a world, `path.wit`.
+fn encoded(path: &Path, prepare: impl FnOnce(&str, &Resolve, WorldId) -> String) -> Vec<u8> {
     let mut resolve = Resolve::default();
-    for package in [folder().join("../../../wit"), wasi()] {
+    for package in [contract(), wasi()] {
         resolve.push_dir(package).expect("the package parses");
     }
-    let world = std::fs::read_to_string(folder().join("component.wit")).expect("the world is there");
     let package = resolve
-        .push_str("component.wit", &world)
-        .expect("the contract and WASI have what the component imports and exports");
+        .push_file(path.with_extension("wit"))
+        .expect("the contract and WASI have what the world names");
     let world = resolve.select_world(&[package], None).expect("there is one world");
-
-    let text = std::fs::read_to_string(folder().join("component.wat")).expect("the source is there");
-    let text = with_unreachable(&sentences::with_sentences(&text), &resolve, world);
+    let text = std::fs::read_to_string(path.with_extension("wat")).expect("the source is there");
+    let text = prepare(&text, &resolve, world);
     let mut module = wat::parse_str(text).expect("the source is WebAssembly text");
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("the world fits");
     let encoder = ComponentEncoder::default().validate(true).module(&module);
@@ -49,7 +87,9 @@ pub(crate) fn assembled() -> Vec<u8> {
 fn with_unreachable(text: &str, resolve: &Resolve, world: WorldId) -> String {
     let mut text = text.trim_end().strip_suffix(')').expect("the module ends").to_owned();
     for (name, item) in &resolve.worlds[world].exports {
-        let WorldItem::Interface { id, .. } = item else { continue };
+        let WorldItem::Interface { id, .. } = item else {
+            continue;
+        };
         for function in resolve.interfaces[*id].functions.values() {
             let export = format!("{}#{}", resolve.name_world_key(name), function.name);
             if !text.contains(&format!("\"{export}\"")) {
