@@ -61,7 +61,7 @@ fn without_names(component: &[u8]) -> Vec<u8> {
 
 /// The guest of the tests, a component that imports WASI.
 pub(crate) fn guest() -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/component");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/composition");
     encoded(&folder.join("guest"), |text, _, _| text.to_owned())
 }
 

@@ -4,7 +4,7 @@
 //! After a change of the source, of the contract, or of the encoder:
 //!
 //! ```text
-//! POINTWORK_WRITE_WASI=1 cargo test --workspace --test component
+//! POINTWORK_WRITE_WASI=1 cargo test --workspace --test composition
 //! ```
 
 mod compose;
@@ -31,7 +31,7 @@ fn the_committed_component_is_that_of_the_source() {
         std::fs::write(file, &assembled).expect("the component is written");
         return;
     }
-    let hint = "run `POINTWORK_WRITE_WASI=1 cargo test --workspace --test component`";
+    let hint = "run `POINTWORK_WRITE_WASI=1 cargo test --workspace --test composition`";
     assert!(assembled == COMPONENT, "src/component.wasm is stale: {hint}");
 }
 
