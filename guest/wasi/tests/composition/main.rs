@@ -12,6 +12,7 @@ mod source;
 mod stand_in;
 
 use std::path::Path;
+use std::slice::from_ref;
 use std::sync::LazyLock;
 
 use pointwork_wasi::COMPONENT;
@@ -99,11 +100,11 @@ fn output_becomes_lines_of_the_log() {
             }
         }
         for name in ["flush", "blocking-flush"] {
-            assert_eq!(wasi.value(&method(name), &[stream.clone()]), ok(None));
+            assert_eq!(wasi.value(&method(name), from_ref(&stream)), ok(None));
         }
         let lines = ["München\n", "no end", "München\n", "no end"].map(|text| (to_error, text.to_owned()));
         assert_eq!(std::mem::take(&mut wasi.0.host().printed), lines);
-        let room = wasi.value(&method("check-write"), &[stream.clone()]);
+        let room = wasi.value(&method("check-write"), from_ref(&stream));
         assert_eq!(room, ok(Some(Val::U64(32_768))));
         for name in ["write-zeroes", "blocking-write-zeroes-and-flush"] {
             assert_eq!(wasi.value(&method(name), &[stream.clone(), Val::U64(4)]), closed());
@@ -238,7 +239,7 @@ fn sleeping_traps_with_a_sentence() {
             let mut wasi = Wasi::new();
             wasi.0.host().clocks[1] = (1, 0);
             let timer = Val::Resource(wasi.resource(&format!("{MONOTONIC}#{name}"), &[Val::U64(time)]));
-            let ready = wasi.value("wasi:io/poll#[method]pollable.ready", &[timer.clone()]);
+            let ready = wasi.value("wasi:io/poll#[method]pollable.ready", from_ref(&timer));
             assert_eq!(ready, Val::Bool(false));
             let argument = if wait.ends_with("#poll") {
                 Val::List(vec![timer])
