@@ -69,7 +69,8 @@ pub fn compose(component: &[u8], is_granted: impl Fn(&str) -> bool) -> Result<Ve
     Ok(composed)
 }
 
-/// The imports of the guest that the component of this crate answers, each with the export that does.
+/// The imports of the guest that the component of this crate answers, each with the export that does. Imports that share a
+/// resource are answered together or not at all.
 fn answers(
     guest: &Component<'_>,
     wasi: &Component<'_>,
@@ -79,32 +80,24 @@ fn answers(
         .exports()
         .filter_map(|(index, name, ..)| Some((interface(name)?, index)))
         .collect();
-    let mut answers: Vec<_> = guest
-        .imports()
-        .filter_map(|(index, name, _)| Some((index, name, *exports.get(interface(name)?)?)))
-        .collect();
-    // Interfaces that share a resource are answered together or not at all.
-    let mut granted: Vec<ResourceId> = Vec::new();
-    let mut names: Vec<&str> = guest
-        .imports()
-        .map(|(_, name, _)| name)
-        .filter(|name| is_granted(name))
-        .collect();
-    while let Some(name) = names.pop() {
-        granted.extend(resources(guest, name));
-        let is_shared = |name: &&str| resources(guest, name).iter().any(|resource| granted.contains(resource));
-        answers.retain(|(_, other, _)| {
-            let stays = *other == name || is_shared(other);
-            if stays && *other != name {
-                names.push(*other);
-            }
-            !stays
-        });
+    let mut answers = Vec::new();
+    let mut staying: Vec<ResourceId> = Vec::new();
+    for (index, name, _) in guest.imports() {
+        let export = interface(name).and_then(|interface| exports.get(interface));
+        match export {
+            Some(&export) if !is_granted(name) => answers.push((index, name, export)),
+            _ => staying.extend(resources(guest, name)),
+        }
     }
-    answers
-        .into_iter()
-        .map(|(import, _, export)| (import, export))
-        .collect()
+    loop {
+        let is_shared = |name: &str| resources(guest, name).iter().any(|resource| staying.contains(resource));
+        let (shared, rest): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(_, name, _)| is_shared(name));
+        if shared.is_empty() {
+            return rest.into_iter().map(|(import, _, export)| (import, export)).collect();
+        }
+        staying.extend(shared.iter().flat_map(|(_, name, _)| resources(guest, name)));
+        answers = rest;
+    }
 }
 
 /// The name of an interface of WASI 0.2 without its version: a component of one 0.2 fits any other.
