@@ -198,7 +198,10 @@ export function Channel(name: string, options: ClassOptions = {}): ClassDecorato
 }
 
 function methodDecorator<Method>(decorator: string, declare: (method: MethodDeclaration) => void): MethodDecorator<Method> {
-  return (target: unknown, second: unknown, descriptor?: PropertyDescriptor): void => declare(methodOf(decorator, target, second, descriptor));
+  // A decorator that returns a value replaces what it decorates.
+  return (target: unknown, second: unknown, descriptor?: PropertyDescriptor): void => {
+    declare(methodOf(decorator, target, second, descriptor));
+  };
 }
 
 function anyDecorator(

@@ -177,37 +177,37 @@ function exception(status: number): new (response?: string | ErrorBody, options?
   };
 }
 
-export class BadRequestException extends exception(400) {}
-export class UnauthorizedException extends exception(401) {}
-export class PaymentRequiredException extends exception(402) {}
-export class ForbiddenException extends exception(403) {}
-export class NotFoundException extends exception(404) {}
-export class MethodNotAllowedException extends exception(405) {}
-export class NotAcceptableException extends exception(406) {}
-export class RequestTimeoutException extends exception(408) {}
-export class ConflictException extends exception(409) {}
-export class GoneException extends exception(410) {}
-export class LengthRequiredException extends exception(411) {}
-export class PreconditionFailedException extends exception(412) {}
-export class PayloadTooLargeException extends exception(413) {}
-export class UriTooLongException extends exception(414) {}
-export class UnsupportedMediaTypeException extends exception(415) {}
-export class RangeNotSatisfiableException extends exception(416) {}
-export class ExpectationFailedException extends exception(417) {}
-export class ImATeapotException extends exception(418) {}
-export class MisdirectedException extends exception(421) {}
-export class UnprocessableEntityException extends exception(422) {}
-export class LockedException extends exception(423) {}
-export class FailedDependencyException extends exception(424) {}
-export class UpgradeRequiredException extends exception(426) {}
-export class PreconditionRequiredException extends exception(428) {}
-export class TooManyRequestsException extends exception(429) {}
-export class UnavailableForLegalReasonsException extends exception(451) {}
-export class InternalServerErrorException extends exception(500) {}
-export class NotImplementedException extends exception(501) {}
-export class BadGatewayException extends exception(502) {}
-export class ServiceUnavailableException extends exception(503) {}
-export class GatewayTimeoutException extends exception(504) {}
-export class HttpVersionNotSupportedException extends exception(505) {}
-export class InsufficientStorageException extends exception(507) {}
-export class LoopDetectedException extends exception(508) {}
+export class BadRequestException extends /* @__PURE__ */ exception(400) {}
+export class UnauthorizedException extends /* @__PURE__ */ exception(401) {}
+export class PaymentRequiredException extends /* @__PURE__ */ exception(402) {}
+export class ForbiddenException extends /* @__PURE__ */ exception(403) {}
+export class NotFoundException extends /* @__PURE__ */ exception(404) {}
+export class MethodNotAllowedException extends /* @__PURE__ */ exception(405) {}
+export class NotAcceptableException extends /* @__PURE__ */ exception(406) {}
+export class RequestTimeoutException extends /* @__PURE__ */ exception(408) {}
+export class ConflictException extends /* @__PURE__ */ exception(409) {}
+export class GoneException extends /* @__PURE__ */ exception(410) {}
+export class LengthRequiredException extends /* @__PURE__ */ exception(411) {}
+export class PreconditionFailedException extends /* @__PURE__ */ exception(412) {}
+export class PayloadTooLargeException extends /* @__PURE__ */ exception(413) {}
+export class UriTooLongException extends /* @__PURE__ */ exception(414) {}
+export class UnsupportedMediaTypeException extends /* @__PURE__ */ exception(415) {}
+export class RangeNotSatisfiableException extends /* @__PURE__ */ exception(416) {}
+export class ExpectationFailedException extends /* @__PURE__ */ exception(417) {}
+export class ImATeapotException extends /* @__PURE__ */ exception(418) {}
+export class MisdirectedException extends /* @__PURE__ */ exception(421) {}
+export class UnprocessableEntityException extends /* @__PURE__ */ exception(422) {}
+export class LockedException extends /* @__PURE__ */ exception(423) {}
+export class FailedDependencyException extends /* @__PURE__ */ exception(424) {}
+export class UpgradeRequiredException extends /* @__PURE__ */ exception(426) {}
+export class PreconditionRequiredException extends /* @__PURE__ */ exception(428) {}
+export class TooManyRequestsException extends /* @__PURE__ */ exception(429) {}
+export class UnavailableForLegalReasonsException extends /* @__PURE__ */ exception(451) {}
+export class InternalServerErrorException extends /* @__PURE__ */ exception(500) {}
+export class NotImplementedException extends /* @__PURE__ */ exception(501) {}
+export class BadGatewayException extends /* @__PURE__ */ exception(502) {}
+export class ServiceUnavailableException extends /* @__PURE__ */ exception(503) {}
+export class GatewayTimeoutException extends /* @__PURE__ */ exception(504) {}
+export class HttpVersionNotSupportedException extends /* @__PURE__ */ exception(505) {}
+export class InsufficientStorageException extends /* @__PURE__ */ exception(507) {}
+export class LoopDetectedException extends /* @__PURE__ */ exception(508) {}

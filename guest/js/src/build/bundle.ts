@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BuildOptions, BuildResult, Message, Metafile, Plugin } from 'esbuild';
+import type { build as EsbuildBuild, BuildOptions, BuildResult, Message, Metafile, Plugin } from 'esbuild';
 import type { PackageFacts } from '../manifest.js';
 import type { LineTable } from '../stack.js';
 import { lineTable } from './lines.js';
@@ -63,6 +63,32 @@ const ofSdk: Plugin = {
   },
 };
 
+/** Globals that QuickJS lacks, by the files that have them. They are large, and bundled only into programs that use them. */
+const LARGE: Record<string, readonly string[]> = {
+  url: ['URL'],
+  streams: ['ReadableStream', 'WritableStream', 'TransformStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy'],
+  clone: ['structuredClone'],
+};
+
+const MARK = '__pointwork_global_';
+
+/** Replaces the names of large globals by marks, so that the bundle tells which of them it uses. */
+function marks(): Record<string, string> {
+  const names = Object.values(LARGE).flat();
+  return Object.fromEntries(names.flatMap((name) => [[name, MARK + name], [`globalThis.${name}`, MARK + name]]));
+}
+
+/** The options that bring the large globals of a bundle with marks. */
+function largeGlobals(code: string): BuildOptions | undefined {
+  const files = Object.keys(LARGE).filter((file) => LARGE[file]?.some((name) => code.includes(MARK + name)));
+  if (files.length === 0) return undefined;
+  const names = files.flatMap((file) => LARGE[file] ?? []);
+  return {
+    inject: files.map((file) => join(DIST, 'globals', `${file}.js`)),
+    define: Object.fromEntries(names.map((name) => [`globalThis.${name}`, name])),
+  };
+}
+
 /** The options with which a bundle for QuickJS is made, without the entry. */
 export function bundleOptions(): BuildOptions {
   return {
@@ -75,13 +101,7 @@ export function bundleOptions(): BuildOptions {
     // Promises of the engine never settle there: these become generators over the `Promise` of the SDK.
     supported: { 'async-await': false, 'async-generator': false, 'for-await': false, 'top-level-await': false },
     external: ['pointwork:*'],
-    inject: ['url', 'streams', 'clone'].map((name) => join(DIST, 'globals', `${name}.js`)),
-    define: {
-      'process.env.NODE_ENV': '"production"',
-      'globalThis.URL': 'URL',
-      'globalThis.ReadableStream': 'ReadableStream',
-      'globalThis.structuredClone': 'structuredClone',
-    },
+    define: { 'process.env.NODE_ENV': '"production"' },
     charset: 'utf8',
     legalComments: 'none',
     logLevel: 'silent',
@@ -113,15 +133,31 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
     `import module from ${JSON.stringify(entry)};`,
     `export const { manifest, handlers, listeners } = component(module, ${JSON.stringify(facts)});`,
   ].join('\n');
+  const run = (globals: BuildOptions): Promise<Output> => runEsbuild(esbuild.build, root, contents, options.esbuild ?? {}, globals);
+  let result = await run({ define: marks() });
+  const large = largeGlobals(textOf(result, '.js'));
+  if (large) result = await run(large);
+  const inputs = inputsOf(result.metafile, root);
+  const table = lineTable(textOf(result, '.js.map'), root);
+  // The first line of the bundle, so that no line moves.
+  const code = `globalThis.__pointworkLines = ${JSON.stringify(table)}; ${textOf(result, '.js')}`;
+  return { code, lines: table, inputs, warnings: result.warnings.map(described) };
+}
+
+type Output = BuildResult<{ write: false; metafile: true }>;
+
+function textOf(result: Output, end: string): string {
+  return result.outputFiles.find(({ path }) => path.endsWith(end))?.text ?? '';
+}
+
+async function runEsbuild(build: typeof EsbuildBuild, root: string, contents: string, more: BuildOptions, globals: BuildOptions): Promise<Output> {
   const base = bundleOptions();
-  const more = options.esbuild ?? {};
-  let result: BuildResult<{ write: false; metafile: true }>;
   try {
-    result = (await esbuild.build({
+    return (await build({
       ...base,
       ...more,
-      define: { ...base.define, ...more.define },
-      inject: [...(base.inject ?? []), ...(more.inject ?? [])],
+      define: { ...base.define, ...globals.define, ...more.define },
+      inject: [...(globals.inject ?? []), ...(more.inject ?? [])],
       plugins: [ofSdk, refuseBuiltins, ...(more.plugins ?? [])],
       absWorkingDir: root,
       stdin: { contents, resolveDir: root, sourcefile: 'pointwork:entry', loader: 'js' },
@@ -129,18 +165,12 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
       outfile: join(root, 'module.js'),
       write: false,
       metafile: true,
-    })) as BuildResult<{ write: false; metafile: true }>;
+    })) as Output;
   } catch (error) {
     const messages = (error as { errors?: Message[] }).errors;
     if (!messages) throw error;
     throw new BuildError(messages.map(described).join('\n'));
   }
-  const file = (end: string): string => result.outputFiles.find(({ path }) => path.endsWith(end))?.text ?? '';
-  const inputs = inputsOf(result.metafile, root);
-  const table = lineTable(file('.js.map'), root);
-  // The first line of the bundle, so that no line moves.
-  const code = `globalThis.__pointworkLines = ${JSON.stringify(table)}; ${file('.js')}`;
-  return { code, lines: table, inputs, warnings: result.warnings.map(described) };
 }
 
 /** What is wrong with a project, in words for its author. */
