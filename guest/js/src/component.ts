@@ -9,8 +9,8 @@ import environment from 'pointwork:module/environment@0.2.0';
 import eventsSync from 'pointwork:module/events-sync@0.2.0';
 import hostLog from 'pointwork:module/log@0.2.0';
 import { crashLine, crashOf } from './crash.js';
-import { Dispatcher } from './dispatch.js';
-import { host, isThenable, setHost, type Maybe, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
+import { Dispatcher, type Delivered } from './dispatch.js';
+import { host, isThenable, setHost, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
 import { describe, type Manifest, type PackageFacts } from './manifest.js';
 import { Module } from './module.js';
 import { beginCall, endCall, inCall } from './platform/call-state.js';
@@ -53,40 +53,31 @@ setHost({
 });
 
 /** The value of a promise whose jobs run here and now. */
-function settled<T>(value: Maybe<T>, name: string): T {
-  if (!isThenable(value)) {
-    runJobs();
-    return value;
-  }
+function settled<T>(value: PromiseLike<T>, name: string): T {
   const promise = JobPromise.resolve(value) as JobPromise<T>;
+  // It is handled here.
+  promise.catch(() => undefined);
   runJobs();
   if (promise.isPending()) {
     throw new Error(`the promise of \`${name}\` never settles: nothing is left to run that could settle it`);
   }
-  const outcome = promise.outcome();
-  if (!promise.isRejected()) return outcome as T;
-  // It is handled here.
-  promise.catch(() => undefined);
-  runJobs();
-  throw outcome;
+  if (promise.isRejected()) throw promise.outcome();
+  return promise.outcome() as T;
 }
 
-/** Runs a call to its end. An error that is no reply is reported, and traps: the instance serves no other call. */
-function run<T>(name: () => string, make: () => Maybe<T>): T {
-  beginCall();
-  try {
-    const value = settled(make(), name());
-    for (const reason of takeUnhandled()) {
-      host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name()}\`: ${crashLine(reason)}`, []);
-    }
-    return value;
-  } catch (error) {
-    dropJobs();
-    host.panicked(crashOf(error));
-    throw error;
-  } finally {
-    endCall();
+/** Ends a call: what it left to do runs now. */
+function ended(name: () => string): void {
+  runJobs();
+  for (const reason of takeUnhandled()) {
+    host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name()}\`: ${crashLine(reason)}`, []);
   }
+}
+
+/** An error that is no reply is reported, and traps: the instance serves no other call. */
+function crashed(error: unknown): never {
+  dropJobs();
+  host.panicked(crashOf(error));
+  throw error;
 }
 
 interface Exports {
@@ -109,18 +100,33 @@ export function component(module: unknown, facts: PackageFacts): Exports {
   return {
     manifest: { describe: () => manifest },
     handlers: {
-      handle: (handler, context) =>
-        run(
-          () => handlerName(handler),
-          () => dispatcher.handle(handler, context),
-        ),
+      handle(handler, context) {
+        beginCall();
+        try {
+          const outcome = dispatcher.handle(handler, context);
+          const answer = isThenable(outcome) ? settled(outcome, handlerName(handler)) : outcome;
+          ended(() => handlerName(handler));
+          return answer;
+        } catch (error) {
+          return crashed(error);
+        } finally {
+          endCall();
+        }
+      },
     },
     listeners: {
       deliver(listener, delivery, payload) {
-        const result = run(
-          () => listenerName(listener),
-          () => dispatcher.deliver(listener, delivery, payload),
-        );
+        let result: Delivered;
+        beginCall();
+        try {
+          const delivered = dispatcher.deliver(listener, delivery, payload);
+          result = isThenable(delivered) ? settled(delivered, listenerName(listener)) : delivered;
+          ended(() => listenerName(listener));
+        } catch (error) {
+          return crashed(error);
+        } finally {
+          endCall();
+        }
         // A thrown value is the `err` of the contract's result.
         if ('failed' in result) throw result.failed;
         return result.ok;

@@ -1,4 +1,4 @@
-import { direct, promised } from './calls.js';
+import { callEvent, direct, emitted, promised } from './calls.js';
 import { Conditions } from './conditions.js';
 import { Cookies } from './cookies.js';
 import type { AnyEvents, EventName, IOEventName, PayloadArguments, PayloadOf, ResultOf } from './events.js';
@@ -9,7 +9,6 @@ import { chain, date, host, type Maybe, type RawContext, type RawPayload } from 
 import { jsonFault, lineAndColumn } from './json.js';
 import { BodyWriter, chunksOf } from './body.js';
 import { boundaryOf, Part, readParts } from './multipart.js';
-import { liftPayload, lowerPayload } from './payload.js';
 import { fromUtf8 } from './platform/utf8.js';
 import { DEFERRED, isStreamed, rawHeaders, Reply, toReply, type ReplyInit } from './reply.js';
 import { env } from './variables.js';
@@ -19,21 +18,23 @@ const FORM = 'application/x-www-form-urlencoded';
 
 /** A request and its reply. A controller reaches everything outside itself through it. `Events` is the event map. */
 export class Context<Events = AnyEvents> {
+  // Plain properties that exist when they are first set: QuickJS makes private ones several times as slowly.
   /** @internal */
-  raw: RawContext | undefined;
-  #query: URLSearchParams | undefined;
-  #params: Record<string, string> | undefined;
-  #guarded: Map<Guard, unknown> | undefined;
-  readonly #writers: BodyWriter[] = [];
+  declare raw: RawContext | undefined;
+  private declare _query: URLSearchParams | undefined;
+  private declare _params: Record<string, string> | undefined;
+  private declare _guarded: Map<Guard, unknown> | undefined;
+  private declare _writers: BodyWriter[] | undefined;
 
   /** @internal */
   constructor(raw: RawContext) {
     this.raw = raw;
   }
 
-  get #raw(): RawContext {
-    if (!this.raw) throw new Error('the context is closed: its handler has ended, or handed it over');
-    return this.raw;
+  private get open(): RawContext {
+    const raw = this.raw;
+    if (raw) return raw;
+    throw new Error('the context is closed: its handler has ended, or handed it over');
   }
 
   /** @internal A context that a handler returns leaves the reply to a channel. */
@@ -43,57 +44,57 @@ export class Context<Events = AnyEvents> {
 
   /** The method as the client sent it. */
   get method(): string {
-    return this.#raw.method();
+    return this.open.method();
   }
 
   /** The path as the client sent it, with percent-escapes and a global prefix, without the query. */
   get path(): string {
-    return this.#raw.path();
+    return this.open.path();
   }
 
   get scheme(): string {
-    return this.#raw.scheme();
+    return this.open.scheme();
   }
 
   /** The authority that the client addressed. */
   get authority(): string | undefined {
-    return this.#raw.authority() ?? undefined;
+    return this.open.authority() ?? undefined;
   }
 
   /** `1.0`, `1.1` or `2`. */
   get httpVersion(): string {
-    return this.#raw.httpVersion();
+    return this.open.httpVersion();
   }
 
   /** The client as `address:port`. */
   get remoteAddress(): string | undefined {
-    return this.#raw.remoteAddress() ?? undefined;
+    return this.open.remoteAddress() ?? undefined;
   }
 
   /** When the host read the head of the request. */
   get receivedAt(): Date {
-    return date(this.#raw.receivedAt());
+    return date(this.open.receivedAt());
   }
 
   /** When the host ends the request. */
   get deadline(): Date | undefined {
-    const deadline = this.#raw.deadline();
+    const deadline = this.open.deadline();
     return deadline ? date(deadline) : undefined;
   }
 
   /** Whether the client has gone, or the request has ended. */
   get cancelled(): boolean {
-    return this.#raw.cancelled();
+    return this.open.cancelled();
   }
 
   /** The id that every line of the log about the request has. */
   get requestId(): string {
-    return this.#raw.requestId();
+    return this.open.requestId();
   }
 
   /** The full pattern of the route, `/products/:id`. */
   get route(): string {
-    return this.#raw.route();
+    return this.open.route();
   }
 
   /** The variables of the module. */
@@ -105,29 +106,29 @@ export class Context<Events = AnyEvents> {
   param(name: string): string;
   param<T>(name: string, pipe: Pipe<T>): T;
   param<T>(name: string, pipe?: Pipe<T>): string | T {
-    const text = this.#raw.param(name);
+    const text = this.open.param(name);
     if (text === null) throw new TypeError(`the route \`${this.route}\` has no parameter \`${name}\``);
-    return pipe ? piped(pipe, text, `path parameter \`${name}\``) : text;
+    return pipe ? piped(pipe, text, 'path parameter', name) : text;
   }
 
   /** All path parameters. */
   get params(): Readonly<Record<string, string>> {
-    return (this.#params ??= Object.fromEntries(this.#raw.params().map(({ name, value }) => [name, value])));
+    return (this._params ??= Object.fromEntries(this.open.params().map(({ name, value }) => [name, value])));
   }
 
   /** The query. */
   get query(): URLSearchParams {
-    return (this.#query ??= new URLSearchParams(this.#raw.query() ?? ''));
+    return (this._query ??= new URLSearchParams(this.open.query() ?? ''));
   }
 
   /** The query as the client sent it, without the `?`; `undefined` if there was no `?`. */
   get search(): string | undefined {
-    return this.#raw.query() ?? undefined;
+    return this.open.query() ?? undefined;
   }
 
   /** The query by a schema, 422 if it does not fit. A name that occurs more than once has an array. */
   async readQuery<T>(schema: StandardSchema<unknown, T>): Promise<T> {
-    return validated(schema, fields(this.#raw.query() ?? '', 'query'));
+    return validated(schema, fields(this.open.query() ?? '', 'query'));
   }
 
   /** The path parameters by a schema. */
@@ -137,20 +138,20 @@ export class Context<Events = AnyEvents> {
 
   /** The first header of that name, in any case. */
   header(name: string): string | undefined {
-    return this.#raw.header(name) ?? undefined;
+    return this.open.header(name) ?? undefined;
   }
 
   /** All headers. A value that is not ASCII has one character for each byte. */
   get headers(): Headers {
     const headers = new Headers();
-    for (const { name, value } of this.#raw.headers()) headers.append(name, String.fromCharCode(...value));
+    for (const { name, value } of this.open.headers()) headers.append(name, String.fromCharCode(...value));
     return headers;
   }
 
   /** All values of a header that may be sent more than once. */
   headerValues(name: string): string[] {
     const wanted = name.toLowerCase();
-    const found = this.#raw.headers().filter((header) => header.name === wanted);
+    const found = this.open.headers().filter((header) => header.name === wanted);
     return found.map(({ value }) => fromUtf8(value) ?? String.fromCharCode(...value));
   }
 
@@ -185,28 +186,28 @@ export class Context<Events = AnyEvents> {
 
   /** The value of a guard that let the request pass. */
   guarded<G extends Guard>(guard: G): GuardValue<G> {
-    if (!this.#guarded?.has(guard)) throw new TypeError(`the guard \`${guard.name}\` did not run for \`${this.route}\``);
-    return this.#guarded.get(guard) as GuardValue<G>;
+    if (!this._guarded?.has(guard)) throw new TypeError(`the guard \`${guard.name}\` did not run for \`${this.route}\``);
+    return this._guarded.get(guard) as GuardValue<G>;
   }
 
   /** @internal */
   hasPassed(guard: Guard): boolean {
-    return this.#guarded?.has(guard) ?? false;
+    return this._guarded?.has(guard) ?? false;
   }
 
   /** @internal */
   pass(guard: Guard, value: unknown): void {
-    (this.#guarded ??= new Map()).set(guard, value);
+    (this._guarded ??= new Map()).set(guard, value);
   }
 
   /** The whole body as text, 400 if it is not UTF-8. The body can be taken once. */
   text(): Promise<string> {
-    return promised('text', () => host.text(this.#raw));
+    return promised('text', () => host.text(this.open));
   }
 
   /** The whole body. */
   bytes(): Promise<Uint8Array> {
-    return promised('bytes', () => host.body(this.#raw));
+    return promised('bytes', () => host.body(this.open));
   }
 
   /** The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the schema. */
@@ -214,8 +215,8 @@ export class Context<Events = AnyEvents> {
   json<T>(schema: StandardSchema<unknown, T>): Promise<T>;
   json<T>(schema?: StandardSchema<unknown, T>): Promise<T> {
     return promised('text', () => {
-      this.#expect(isJson, 'application/json');
-      return chain(host.text(this.#raw), (text): Maybe<T> => {
+      this._expect(isJson, 'application/json');
+      return chain(host.text(this.open), (text): Maybe<T> => {
         const value = parseJson(text);
         return schema ? validated(schema, value, text) : (value as T);
       });
@@ -227,8 +228,8 @@ export class Context<Events = AnyEvents> {
   form<T>(schema: StandardSchema<unknown, T>): Promise<T>;
   form<T>(schema?: StandardSchema<unknown, T>): Promise<URLSearchParams | T> {
     return promised<URLSearchParams | T>('text', () => {
-      this.#expect((type) => type === FORM, FORM);
-      return chain(host.text(this.#raw), (text): Maybe<URLSearchParams | T> => {
+      this._expect((type) => type === FORM, FORM);
+      return chain(host.text(this.open), (text): Maybe<URLSearchParams | T> => {
         const all = fields(text, 'body');
         return schema ? validated(schema, all) : new URLSearchParams(text);
       });
@@ -266,21 +267,19 @@ export class Context<Events = AnyEvents> {
 
   /** The body chunk by chunk. On a route with `body: 'stream'` the handler runs before the body has arrived. */
   get body(): AsyncIterable<Uint8Array> {
-    return chunksOf(() => direct('body', () => this.#raw.openBody()));
+    return chunksOf(() => direct('body', () => this.open.openBody()));
   }
 
-  #expect(isRight: (essence: string) => boolean, expected: string): void {
-    const found = this.#raw.header('content-type');
+  private _expect(isRight: (essence: string) => boolean, expected: string): void {
+    const found = this.open.header('content-type');
     if (found === null || isRight(essence(found))) return;
     throw new UnsupportedMediaTypeException(`body: expected \`content-type: ${expected}\`, got \`${found}\``);
   }
 
   /** Calls an event and waits for the result of its listener. Two calls of a `Promise.all` run one after the other. */
-  call<Name extends IOEventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>>): Promise<ResultOf<Events, Name>> {
-    return promised(event, () => {
-      const lowered = lowerPayload(payload[0], `the payload of \`${event}\``);
-      return chain(host.call(this.#raw, event, lowered), liftPayload) as Maybe<ResultOf<Events, Name>>;
-    });
+  call<Name extends IOEventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>>): Promise<ResultOf<Events, Name>>;
+  call(event: string, payload?: unknown): Promise<unknown> {
+    return callEvent(host.call, this.open, event, payload);
   }
 
   /**
@@ -288,20 +287,21 @@ export class Context<Events = AnyEvents> {
    *
    * With the context itself as the payload, the listener replies instead of the handler: `return ctx.emit('response:send', ctx)`.
    */
-  emit<Name extends EventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>> | [this]): this {
-    const [value] = payload as [unknown];
-    if (value === this) return this.#handOver(event, { tag: 'json', val: 'null' });
-    this.#raw.emit(event, lowerPayload(value, `the payload of \`${event}\``));
+  emit<Name extends EventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>> | [this]): this;
+  emit(event: string, payload?: unknown): this {
+    if (payload === this) return this._handOver(event, { tag: 'json', val: 'null' });
+    this.open.emit(event, emitted(payload, event));
     return this;
   }
 
   /** Hands the request over to the listener of an event, which replies instead of the handler. */
-  handOver<Name extends EventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>>): this {
-    return this.#handOver(event, lowerPayload(payload[0], `the payload of \`${event}\``));
+  handOver<Name extends EventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>>): this;
+  handOver(event: string, payload?: unknown): this {
+    return this._handOver(event, emitted(payload, event));
   }
 
-  #handOver(event: string, payload: RawPayload): this {
-    const raw = this.#raw;
+  private _handOver(event: string, payload: RawPayload): this {
+    const raw = this.open;
     this.raw = undefined;
     direct(event, () => host.handOver(event, raw, payload));
     return this;
@@ -310,7 +310,7 @@ export class Context<Events = AnyEvents> {
   /** Replies now; the handler goes on, and returns the context or nothing. */
   send(body?: unknown, status?: number): this {
     if (body instanceof HttpException) {
-      direct('send', () => this.#raw.throw(thrown(body)));
+      direct('send', () => this.open.throw(thrown(body)));
       return this;
     }
     const reply = body === undefined ? Reply.empty() : toReply(body, 'the reply');
@@ -319,7 +319,7 @@ export class Context<Events = AnyEvents> {
     if (wrong) throw wrong;
     const content = reply.body;
     if (isStreamed(content)) throw new TypeError('`send` takes a whole reply: return the pieces from the handler, or write them by `openReply`');
-    direct('send', () => this.#raw.send({ status: reply.status, headers: rawHeaders(reply), body: content }));
+    direct('send', () => this.open.send({ status: reply.status, headers: rawHeaders(reply), body: content }));
     return this;
   }
 
@@ -333,23 +333,23 @@ export class Context<Events = AnyEvents> {
     const head = Reply.empty(init.status, init);
     const wrong = head.problem();
     if (wrong) throw wrong;
-    const writer = new BodyWriter(direct('openReply', () => this.#raw.openReply(head.status, rawHeaders(head))));
-    this.#writers.push(writer);
+    const writer = new BodyWriter(direct('openReply', () => this.open.openReply(head.status, rawHeaders(head))));
+    (this._writers ??= []).push(writer);
     return writer;
   }
 
   /** A value that the host adds to the log lines of the request. */
   extension(key: string): string | undefined {
-    return this.#raw.extension(key) ?? undefined;
+    return this.open.extension(key) ?? undefined;
   }
 
   setExtension(key: string, value: string): void {
-    this.#raw.setExtension(key, value);
+    this.open.setExtension(key, value);
   }
 
   /** @internal Breaks off a reply that the handler did not finish. */
   close(): void {
-    for (const writer of this.#writers) writer.close();
+    if (this._writers) for (const writer of this._writers) writer.close();
     const raw = this.raw;
     this.raw = undefined;
     raw?.[Symbol.dispose]?.();

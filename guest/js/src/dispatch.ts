@@ -5,23 +5,29 @@ import { isGuardClass, type Guard, type Interceptor } from './guards.js';
 import { attempt, chain, isThenable, type Maybe, type RawContext, type RawDelivery, type RawFailure, type RawOutcome, type RawPayload } from './host.js';
 import { log } from './log.js';
 import { aroundOf } from './manifest.js';
-import type { Instances, Module } from './module.js';
+import type { Instances, ListenerOf, Module } from './module.js';
 import { liftPayload, lowerPayload } from './payload.js';
-import { DEFERRED, isStreamed, iteratorOf, pieceBytes, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
+import { DEFERRED, isStreamed, iteratorOf, pieceBytes, plainReply, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
 
 /** How an event ended: with a value, or with a failure for its caller. */
 export type Delivered = { ok: RawPayload } | { failed: RawFailure };
 
+/** How the handler of a number runs. `run` is for handlers with something around them; others are called at once. */
 interface Runner {
+  instance: Record<string, unknown>;
+  method: string;
   name: string;
-  run(ctx: Context): Maybe<Outcome>;
+  run: ((ctx: Context) => Maybe<Outcome>) | undefined;
 }
+
+const RETURNED = 'what was returned by';
 
 /** Runs the handlers and listeners of a module. */
 export class Dispatcher {
   readonly #module: Module;
   readonly #instances: Instances;
-  readonly #runners: (Runner | undefined)[] = [];
+  private readonly runners: (Runner | undefined)[] = [];
+  private readonly listeners: Record<string, unknown>[] = [];
 
   constructor(module: Module, instances: Instances) {
     this.#module = module;
@@ -31,42 +37,72 @@ export class Dispatcher {
   /** Answers a request. An error in the result is a crash. */
   handle(handler: number, raw: RawContext): Maybe<RawOutcome> {
     const ctx = new Context(raw);
-    const runner = (this.#runners[handler] ??= this.#runner(handler));
+    let value: unknown;
+    try {
+      const runner = (this.runners[handler] ??= this.#runner(handler));
+      if (runner.run) return chain(this.#caught(() => runner.run?.(ctx) as Maybe<Outcome>), (outcome) => this.#finished(outcome, ctx));
+      value = (runner.instance as Record<string, (ctx: Context) => unknown>)[runner.method]?.(ctx);
+      if (isThenable(value)) {
+        return value.then(
+          (value) => this.#returned(value, runner, ctx),
+          (error: unknown) => this.#failed(error, ctx),
+        );
+      }
+      return this.#returned(value, runner, ctx);
+    } catch (error) {
+      return this.#failed(error, ctx);
+    }
+  }
+
+  /** An error of a handler with guards or interceptors is an outcome as well; a crash stays one. */
+  #caught(make: () => Maybe<Outcome>): Maybe<Outcome> {
     return attempt(
-      () => runner.run(ctx),
-      (outcome) => this.#finished(outcome, ctx),
-      (error) => this.#failed(error, ctx),
+      make,
+      (outcome) => outcome,
+      (error) => {
+        if (error instanceof HttpException) return error;
+        throw error;
+      },
     );
+  }
+
+  #returned(value: unknown, runner: Runner, ctx: Context): Maybe<RawOutcome> {
+    try {
+      const plain = plainReply(value, RETURNED, runner.name);
+      if (plain) {
+        ctx.close();
+        return plain;
+      }
+      const outcome = toOutcome(value, `${RETURNED} \`${runner.name}\``);
+      return chain(outcome, (outcome) => this.#finished(outcome, ctx));
+    } catch (error) {
+      return this.#failed(error, ctx);
+    }
   }
 
   #runner(number: number): Runner {
     const handler = this.#module.handlers[number];
     if (!handler) throw new RangeError(`the module has no handler ${number}`);
     const { controller, method } = handler;
-    const name = `${controller.name}.${handler.name}`;
-    const instance = this.#instances.get(controller.of);
-    const what = `what \`${name}\` returned`;
+    const runner: Runner = { instance: this.#instances.get(controller.of), method: handler.name, name: `${controller.name}.${handler.name}`, run: undefined };
     const headers = [...controller.declared.headers, ...method.headers];
     const { guards, interceptors } = aroundOf(this.#module, number);
+    if (headers.length + guards.length + interceptors.length === 0 && method.status === undefined) return runner;
 
-    const bound = (ctx: Context): Maybe<Outcome> => {
-      const value = (instance[handler.name] as Function).call(instance, ctx) as unknown;
-      return chain(value, (value) => toOutcome(value, what));
+    const call = (ctx: Context): Maybe<Outcome> => {
+      const value = (runner.instance as Record<string, (ctx: Context) => unknown>)[runner.method]?.(ctx);
+      return chain(value, (value) => chain(toOutcome(value, `${RETURNED} \`${runner.name}\``), dressed));
     };
-    const dressed =
-      headers.length === 0 && method.status === undefined
-        ? bound
-        : (ctx: Context): Maybe<Outcome> =>
-            chain(bound(ctx), (outcome) => {
-              if (!(outcome instanceof Reply)) return outcome;
-              if (method.status !== undefined && outcome.status === 200) outcome.status = method.status;
-              for (const [name, value] of headers) outcome.header(name, value);
-              return outcome;
-            });
-    const guarded = guards.length === 0 ? dressed : (ctx: Context): Maybe<Outcome> => this.#guarded(guards, ctx, dressed);
-    if (interceptors.length === 0) return { name, run: guarded };
+    const dressed = (outcome: Outcome): Outcome => {
+      if (!(outcome instanceof Reply)) return outcome;
+      if (method.status !== undefined && outcome.status === 200) outcome.status = method.status;
+      for (const [name, value] of headers) outcome.header(name, value);
+      return outcome;
+    };
+    const guarded = guards.length === 0 ? call : (ctx: Context): Maybe<Outcome> => this.#guarded(guards, ctx, call);
     const made = interceptors.map((of) => this.#instances.get(of) as unknown as Interceptor);
-    return { name, run: (ctx) => intercepted(made, 0, ctx, guarded) };
+    runner.run = made.length === 0 ? guarded : (ctx) => intercepted(made, 0, ctx, guarded);
+    return runner;
   }
 
   #guarded(guards: readonly Guard[], ctx: Context, next: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
@@ -137,30 +173,33 @@ export class Dispatcher {
   deliver(number: number, raw: RawDelivery, payload: RawPayload): Maybe<Delivered> {
     const listener = this.#module.listeners[number];
     if (!listener) throw new RangeError(`the module has no listener ${number}`);
-    const instance = this.#instances.get(listener.channel.of);
     const delivery = new Delivery(raw);
-    const what = `what \`${listener.channel.declared.name}.${listener.name}\` returned`;
-    return attempt<unknown, Delivered>(
-      () => {
-        const value = liftPayload(payload);
-        // The source's form of a hand-over, `ctx.emit('send', ctx)`: the context is the payload.
-        const argument = value === null ? (delivery.context ?? null) : value;
-        return (instance[listener.name] as Function).call(instance, argument, delivery) as unknown;
-      },
-      (value) => {
-        if (value instanceof HttpException) throw value;
-        const isNothing = value instanceof Context || value === DEFERRED;
-        const ok = lowerPayload(isNothing ? null : value, what);
-        delivery.close();
-        return { ok };
-      },
-      (error) => {
-        delivery.close();
-        if (error instanceof HttpException) return { failed: failure(error) };
-        throw error;
-      },
-    );
+    try {
+      const instance = (this.listeners[number] ??= this.#instances.get(listener.channel.of));
+      const value = liftPayload(payload);
+      // The source's form of a hand-over, `ctx.emit('send', ctx)`: the context is the payload.
+      const argument = value === null ? (delivery.context ?? null) : value;
+      const result = (instance as Record<string, (payload: unknown, delivery: Delivery) => unknown>)[listener.name]?.(argument, delivery);
+      if (!isThenable(result)) return answered(result, listener, delivery);
+      return result.then((result) => answered(result, listener, delivery)).then(undefined, (error: unknown) => refused(error, delivery));
+    } catch (error) {
+      return refused(error, delivery);
+    }
   }
+}
+
+function answered(value: unknown, { channel, name }: ListenerOf, delivery: Delivery): Delivered {
+  if (value instanceof HttpException) throw value;
+  const isNothing = value instanceof Context || value === DEFERRED;
+  const ok = lowerPayload(isNothing ? null : value, RETURNED, `${channel.declared.name}.${name}`);
+  delivery.close();
+  return { ok };
+}
+
+function refused(error: unknown, delivery: Delivery): Delivered {
+  delivery.close();
+  if (error instanceof HttpException) return { failed: failure(error) };
+  throw error;
 }
 
 function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inner: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {

@@ -1,7 +1,7 @@
 /** JSON, with errors that name the value that cannot be written. */
 
-/** The text of a value. `what` names the value in the error. */
-export function jsonText(value: unknown, what: string): string {
+/** The text of a value. `what` and `name` say in the error which value it is. */
+export function jsonText(value: unknown, what: string, name?: string): string {
   let problem: string;
   try {
     if (typeof value === 'number' && !Number.isFinite(value)) {
@@ -15,7 +15,7 @@ export function jsonText(value: unknown, what: string): string {
     const place = unfit(value, '', []);
     problem = place ?? (error instanceof Error ? error.message : String(error));
   }
-  throw new TypeError(`${what} cannot be written as JSON: ${problem}`);
+  throw new TypeError(`${what}${name === undefined ? '' : ` \`${name}\``} cannot be written as JSON: ${problem}`);
 }
 
 /** Finds what `JSON.stringify` refuses, since its error does not say where it is. */

@@ -13,11 +13,12 @@ export class Payload {
 }
 
 /** `Uint8Array` and {@link Payload} cross as bytes, any other value as JSON; `undefined` is JSON's `null`. */
-export function lowerPayload(value: unknown, what: string): RawPayload {
+export function lowerPayload(value: unknown, what: string, name: string): RawPayload {
   if (value === undefined || value === null) return { tag: 'json', val: 'null' };
+  if (typeof value !== 'object') return { tag: 'json', val: jsonText(value, what, name) };
   if (value instanceof Payload) return { tag: 'bytes', val: { contentType: value.contentType, data: value.data } };
   if (value instanceof Uint8Array) return { tag: 'bytes', val: { contentType: 'application/octet-stream', data: value } };
-  return { tag: 'json', val: jsonText(value, what) };
+  return { tag: 'json', val: jsonText(value, what, name) };
 }
 
 export function liftPayload(payload: RawPayload): unknown {

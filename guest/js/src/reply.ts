@@ -2,7 +2,7 @@ import type { SetCookie } from './cookies.js';
 import { cookieHeader } from './cookies.js';
 import { HttpException, ReplyException } from './exceptions.js';
 import { headerProblem, pairs, rawHeader, type HeadersLike } from './header.js';
-import { type Maybe, type RawBody, type RawHeader } from './host.js';
+import { type Maybe, type RawBody, type RawHeader, type RawOutcome } from './host.js';
 import { jsonText } from './json.js';
 import { Payload } from './payload.js';
 import { utf8 } from './platform/utf8.js';
@@ -168,6 +168,24 @@ export function toReply(value: unknown, what: string): Reply {
     default:
   }
   return new Reply({ tag: 'json', val: jsonText(value, what) });
+}
+
+const NO_HEADERS: RawHeader[] = [];
+
+/** The reply of a text, an object or an array, which most handlers return, without a {@link Reply} between. */
+export function plainReply(value: unknown, what: string, name: string): RawOutcome | undefined {
+  let body: RawBody;
+  if (typeof value === 'string') {
+    body = { tag: 'text', val: value };
+  } else {
+    if (typeof value !== 'object' || value === null) return undefined;
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== Array.prototype) return undefined;
+    if (Symbol.asyncIterator in value || typeof (value as { then?: unknown }).then === 'function' || isResponse(value)) return undefined;
+    if ('next' in value && isPieces(value)) return undefined;
+    body = { tag: 'json', val: jsonText(value, what, name) };
+  }
+  return { tag: 'reply', val: { status: 200, headers: NO_HEADERS, body } };
 }
 
 /** What a handler returned, as an outcome; later for a `Response`, whose body is read. */

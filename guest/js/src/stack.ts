@@ -39,8 +39,14 @@ const BUNDLE = 'componentize-qjs:user.js';
 // QuickJS: `    at name (file:line:column)`. Node: the same, and `    at file:line:column`.
 const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::\d+)?\)?$/;
 
-/** The frames of an error, innermost first. */
+/** The frames of an error in the program, innermost first. Those of the SDK count if there are no others. */
 export function framesOf(error: Error): Frame[] {
+  const all = allFrames(error);
+  const own = all.filter((frame) => !isOfSdk(frame) && frame.file !== BUNDLE);
+  return own.length > 0 ? own : all;
+}
+
+function allFrames(error: Error): Frame[] {
   const frames: Frame[] = [];
   for (const text of (error.stack ?? '').split('\n')) {
     const found = FRAME.exec(text);
@@ -61,13 +67,13 @@ function inSources(frame: Frame): Frame {
 /** The files of the SDK, in a project and in a component. */
 const SDK = /(?:@pointwork|pointwork)[/-]guest\/|guest\/js\/(?:src|dist)\//;
 
-export function isOfSdk(frame: Frame): boolean {
+function isOfSdk(frame: Frame): boolean {
   return SDK.test(frame.file.replaceAll('\\', '/'));
 }
 
 /** The innermost place outside of the SDK at which an error was made. */
 export function placeOf(error: Error): string {
   const frames = framesOf(error);
-  const frame = frames.find((frame) => !isOfSdk(frame)) ?? frames[0];
+  const frame = frames[0];
   return frame ? `${frame.file}:${frame.line}` : 'an unknown place';
 }

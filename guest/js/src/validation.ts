@@ -69,6 +69,8 @@ export type Pipe<T> = StandardSchema<unknown, T> | ((text: string) => T);
 /** A whole number, for `ctx.param('id', int)`. */
 export function int(text: string): number {
   const value = Number(text);
+  // The usual case, without the cost of an expression.
+  if (Number.isSafeInteger(value) && String(value) === text) return value;
   if (!/^[+-]?\d+$/.test(text)) throw new RangeError('expected a whole number');
   if (!Number.isSafeInteger(value)) throw new RangeError('expected a whole number of at most 9007199254740991');
   return value;
@@ -94,19 +96,19 @@ export function uuid(text: string): string {
 }
 
 /** Text by a pipe; an error is 400 with the name of what was read. */
-export function piped<T>(pipe: Pipe<T>, text: string, what: string): T {
+export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string): T {
   if (typeof pipe === 'function') {
     try {
       return pipe(text);
     } catch (error) {
       if (error instanceof HttpException) throw error;
-      throw unfit(what, error instanceof Error ? error.message : String(error), text);
+      throw unfit(`${kind} \`${name}\``, error instanceof Error ? error.message : String(error), text);
     }
   }
   const result = pipe['~standard'].validate(text);
-  if (isThenable(result)) throw new TypeError(`${what}: the schema is asynchronous, expected one that answers at once`);
+  if (isThenable(result)) throw new TypeError(`${kind} \`${name}\`: the schema is asynchronous, expected one that answers at once`);
   if (!result.issues) return result.value;
-  throw unfit(what, result.issues.map(({ message }) => message).join('; '), text);
+  throw unfit(`${kind} \`${name}\``, result.issues.map(({ message }) => message).join('; '), text);
 }
 
 function unfit(what: string, message: string, text: string): HttpException {

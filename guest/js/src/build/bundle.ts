@@ -140,8 +140,19 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
   const inputs = inputsOf(result.metafile, root);
   const table = lineTable(textOf(result, '.js.map'), root);
   // The first line of the bundle, so that no line moves.
-  const code = `globalThis.__pointworkLines = ${JSON.stringify(table)}; ${textOf(result, '.js')}`;
+  const code = `globalThis.__pointworkLines = ${JSON.stringify(table)}; ${withAsync(textOf(result, '.js'))}`;
   return { code, lines: table, inputs, warnings: result.warnings.map(described) };
+}
+
+// The helper of esbuild makes four functions and two promises for each `async` call.
+const ASYNC_HELPER = /^var __async = \([^]*?^\};$/m;
+
+/** Replaces the helper of esbuild by that of the SDK. The lines stay. */
+function withAsync(code: string): string {
+  return code.replace(ASYNC_HELPER, (helper) => {
+    const lines = helper.split('\n').length - 1;
+    return `var __async = (self, args, make) => __pointworkAsync(self, args, make);${'\n'.repeat(lines)}`;
+  });
 }
 
 type Output = BuildResult<{ write: false; metafile: true }>;

@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import type { Manifest } from '../manifest.js';
 import { joinPath } from '../module.js';
-import { framesOf, isOfSdk, setLineTable } from '../stack.js';
+import { framesOf, setLineTable } from '../stack.js';
 import { BuildError, type Bundle } from './bundle.js';
 
 export interface Checked {
@@ -50,7 +50,7 @@ const BUNDLE = 'componentize-qjs:user.js';
 export function told(error: unknown, { lines }: Bundle): string {
   setLineTable(lines);
   const found = error as Error;
-  const frame = framesOf(found).find((frame) => !isOfSdk(frame) && !frame.file.startsWith('node:') && frame.file !== BUNDLE);
+  const frame = framesOf(found).find((frame) => !frame.file.startsWith('node:') && frame.file !== BUNDLE);
   const kind = found.name === undefined || found.name === 'TypeError' || found.name === 'Error' ? '' : `${found.name}: `;
   return `${frame ? `${frame.file}:${frame.line}: ` : ''}${kind}${found.message ?? String(error)}`;
 }

@@ -5,21 +5,22 @@
  * after the build. The bundler lowers `async` functions to generators over the global `Promise`, which is this class in a component.
  */
 
-type Job = () => void;
+/** A function, or what is to be done with the outcome of a promise. */
+type Job = (() => void) | Reaction;
 
-/** A queue of jobs, in order. `head` moves instead of the jobs. */
+/** The queue of jobs, in order. `head` moves instead of the jobs. */
 const jobs: (Job | undefined)[] = [];
 let head = 0;
 
 /** Jobs of `setTimeout(f, 0)`: each runs when no other job is left. */
-const later: { id: number; job: Job }[] = [];
+const later: { id: number; job: () => void }[] = [];
 let lastTimer = 0;
 
-export function queueMicrotask(job: Job): void {
+export function queueMicrotask(job: () => void): void {
   jobs.push(job);
 }
 
-export function queueLater(job: Job): number {
+export function queueLater(job: () => void): number {
   lastTimer += 1;
   later.push({ id: lastTimer, job });
   return lastTimer;
@@ -32,18 +33,17 @@ export function cancelLater(id: number): void {
 
 /** Runs all jobs, and those that they queue. */
 export function runJobs(): void {
-  for (;;) {
+  while (jobs.length > 0 || later.length > 0) {
     while (head < jobs.length) {
       const job = jobs[head] as Job;
       jobs[head] = undefined;
       head += 1;
-      job();
+      if (typeof job === 'function') job();
+      else react(job);
     }
     jobs.length = 0;
     head = 0;
-    const timer = later.shift();
-    if (!timer) return;
-    timer.job();
+    later.shift()?.job();
   }
 }
 
@@ -52,6 +52,7 @@ export function dropJobs(): void {
   jobs.length = 0;
   head = 0;
   later.length = 0;
+  unhandled.clear();
 }
 
 const PENDING = 0;
@@ -59,14 +60,14 @@ const FULFILLED = 1;
 const REJECTED = 2;
 type State = typeof PENDING | typeof FULFILLED | typeof REJECTED;
 
+/** What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`, or an `async` function goes on. */
 interface Reaction {
+  of: JobPromise<unknown>;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   onFulfilled: ((value: any) => unknown) | undefined;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  onRejected: ((reason: any) => unknown) | undefined;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  resolve: (value: any) => void;
-  reject: (reason: unknown) => void;
+  onRejected: ((reason: unknown) => unknown) | undefined;
+  next: JobPromise<unknown> | undefined;
+  generator: Generator<unknown, unknown> | undefined;
 }
 
 type Executor<T> = (resolve: (value: T | PromiseLike<T>) => void, reject: (reason?: unknown) => void) => void;
@@ -76,38 +77,42 @@ const unhandled = new Set<JobPromise<unknown>>();
 
 /** The reasons of the rejections that nothing handled in the call that ends. */
 export function takeUnhandled(): unknown[] {
-  if (unhandled.size === 0) return [];
+  if (unhandled.size === 0) return NOTHING;
   const reasons = [...unhandled].map((promise) => promise.outcome());
   unhandled.clear();
   return reasons;
 }
 
+const NOTHING: unknown[] = [];
+
+/** The executor of a promise that the SDK settles by itself, without two functions for it. */
+const SETTLED_HERE = (): void => undefined;
+
 export class JobPromise<T> {
-  #state: State = PENDING;
-  #value: unknown = undefined;
-  #reactions: Reaction[] | undefined;
+  // Plain properties, which QuickJS makes and reads several times as fast as private ones.
+  private declare _state: State;
+  private declare _value: unknown;
+  private declare _reactions: Reaction[] | undefined;
 
   constructor(executor: Executor<T>) {
+    this._state = PENDING;
+    this._value = undefined;
+    if (executor === SETTLED_HERE) return;
     if (typeof executor !== 'function') throw new TypeError('the argument of `Promise` is no function');
     let isDecided = false;
+    const reject = (reason: unknown): void => {
+      if (isDecided) return;
+      isDecided = true;
+      this.settle(REJECTED, reason);
+    };
     try {
-      executor(
-        (value) => {
-          if (isDecided) return;
-          isDecided = true;
-          this.#resolve(value);
-        },
-        (reason) => {
-          if (isDecided) return;
-          isDecided = true;
-          this.#settle(REJECTED, reason);
-        },
-      );
-    } catch (error) {
-      if (!isDecided) {
+      executor((value) => {
+        if (isDecided) return;
         isDecided = true;
-        this.#settle(REJECTED, error);
-      }
+        this.resolveWith(value);
+      }, reject);
+    } catch (error) {
+      reject(error);
     }
   }
 
@@ -120,104 +125,89 @@ export class JobPromise<T> {
   }
 
   isPending(): boolean {
-    return this.#state === PENDING;
+    return this._state === PENDING;
   }
 
   isRejected(): boolean {
-    return this.#state === REJECTED;
+    return this._state === REJECTED;
   }
 
   /** The value, or the reason of the rejection. */
   outcome(): unknown {
-    return this.#value;
+    return this._value;
   }
 
-  #resolve(value: unknown): void {
-    if (value === this) return this.#settle(REJECTED, new TypeError('a promise cannot be resolved with itself'));
-    if (typeof value !== 'object' && typeof value !== 'function') return this.#settle(FULFILLED, value);
-    if (value === null) return this.#settle(FULFILLED, value);
-    if (#state in value && value.constructor === JobPromise) return this.#follow(value as JobPromise<unknown>);
+  /** @internal */
+  resolveWith(value: unknown): void {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return this.settle(FULFILLED, value);
+    if (value === this) return this.settle(REJECTED, new TypeError('a promise cannot be resolved with itself'));
+    if ((value as { constructor?: unknown }).constructor === JobPromise) {
+      // Its outcome is this one's, without a job for its `then`.
+      return (value as JobPromise<unknown>).addReaction({ of: value as JobPromise<unknown>, onFulfilled: undefined, onRejected: undefined, next: this, generator: undefined });
+    }
     let then: unknown;
     try {
       then = (value as { then?: unknown }).then;
     } catch (error) {
-      return this.#settle(REJECTED, error);
+      return this.settle(REJECTED, error);
     }
-    if (typeof then !== 'function') return this.#settle(FULFILLED, value);
-    queueMicrotask(() => {
-      let isDecided = false;
-      const once = (settle: (value: unknown) => void) => (value: unknown) => {
-        if (isDecided) return;
-        isDecided = true;
-        settle(value);
-      };
-      try {
-        (then as Function).call(
-          value,
-          once((value) => this.#resolve(value)),
-          once((reason) => this.#settle(REJECTED, reason)),
-        );
-      } catch (error) {
-        once((reason) => this.#settle(REJECTED, reason))(error);
-      }
-    });
+    if (typeof then !== 'function') return this.settle(FULFILLED, value);
+    jobs.push(() => new JobPromise((resolve, reject) => (then as Function).call(value, resolve, reject)).addNext(this));
   }
 
-  /** Takes the outcome of another promise, without a job for its `then`. */
-  #follow(other: JobPromise<unknown>): void {
-    other.#react({
-      onFulfilled: undefined,
-      onRejected: undefined,
-      resolve: (value) => this.#settle(FULFILLED, value),
-      reject: (reason) => this.#settle(REJECTED, reason),
-    });
+  /** @internal */
+  addNext(next: JobPromise<unknown>): void {
+    this.addReaction({ of: this, onFulfilled: undefined, onRejected: undefined, next, generator: undefined });
   }
 
-  #settle(state: State, value: unknown): void {
-    this.#state = state;
-    this.#value = value;
-    const reactions = this.#reactions;
-    this.#reactions = undefined;
-    if (reactions) for (const reaction of reactions) this.#queue(reaction);
-    else if (state === REJECTED) unhandled.add(this);
-  }
-
-  #react(reaction: Reaction): void {
-    if (this.#state === PENDING) (this.#reactions ??= []).push(reaction);
-    else {
-      if (this.#state === REJECTED) unhandled.delete(this);
-      this.#queue(reaction);
+  /** @internal */
+  settle(state: State, value: unknown): void {
+    this._state = state;
+    this._value = value;
+    const reactions = this._reactions;
+    if (reactions) {
+      this._reactions = undefined;
+      for (const reaction of reactions) jobs.push(reaction);
+    } else if (state === REJECTED) {
+      unhandled.add(this);
     }
   }
 
-  #queue({ onFulfilled, onRejected, resolve, reject }: Reaction): void {
-    const isFulfilled = this.#state === FULFILLED;
-    const handler = isFulfilled ? onFulfilled : onRejected;
-    const value = this.#value;
-    jobs.push(() => {
-      if (!handler) return isFulfilled ? resolve(value) : reject(value);
-      let result: unknown;
-      try {
-        result = handler(value);
-      } catch (error) {
-        return reject(error);
-      }
-      resolve(result);
-    });
+  /** @internal */
+  addReaction(reaction: Reaction): void {
+    if (this._state === PENDING) {
+      if (this._reactions) this._reactions.push(reaction);
+      else this._reactions = [reaction];
+      return;
+    }
+    if (this._state === REJECTED) unhandled.delete(this);
+    jobs.push(reaction);
   }
 
   then<A = T, B = never>(
     onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): JobPromise<A | B> {
-    const of = (this.constructor as unknown as { [Symbol.species]?: typeof JobPromise })?.[Symbol.species] ?? JobPromise;
-    return new of<A | B>((resolve, reject) => {
-      this.#react({
-        onFulfilled: typeof onFulfilled === 'function' ? onFulfilled : undefined,
-        onRejected: typeof onRejected === 'function' ? onRejected : undefined,
-        resolve,
-        reject,
-      });
+    const reaction: Reaction = {
+      of: this,
+      onFulfilled: typeof onFulfilled === 'function' ? onFulfilled : undefined,
+      onRejected: typeof onRejected === 'function' ? onRejected : undefined,
+      next: undefined,
+      generator: undefined,
+    };
+    const of = this.constructor as unknown as typeof JobPromise;
+    if (of === JobPromise) {
+      const next = new JobPromise<A | B>(SETTLED_HERE);
+      reaction.next = next;
+      this.addReaction(reaction);
+      return next;
+    }
+    const species = (of as unknown as { [Symbol.species]?: typeof JobPromise })[Symbol.species] ?? JobPromise;
+    return new species<A | B>((resolve, reject) => {
+      const next = new JobPromise<A | B>(SETTLED_HERE);
+      reaction.next = next;
+      this.addReaction(reaction);
+      next.then(resolve, reject);
     });
   }
 
@@ -238,7 +228,10 @@ export class JobPromise<T> {
 
   static resolve<T>(value?: T | PromiseLike<T>): JobPromise<T> {
     if (value instanceof JobPromise && value.constructor === this) return value as JobPromise<T>;
-    return new this<T>((resolve) => resolve(value as T));
+    if (this !== JobPromise) return new this<T>((resolve) => resolve(value as T));
+    const promise = new JobPromise<T>(SETTLED_HERE);
+    promise.resolveWith(value);
+    return promise;
   }
 
   static reject<T = never>(reason?: unknown): JobPromise<T> {
@@ -287,6 +280,43 @@ export class JobPromise<T> {
   }
 }
 
+/** Does what a reaction says, with the outcome of its promise. */
+function react(reaction: Reaction): void {
+  const { of, next, generator } = reaction;
+  const isFulfilled = !of.isRejected();
+  const value = of.outcome();
+  if (generator) return goOn(next as JobPromise<unknown>, generator, isFulfilled, value);
+  const handler = isFulfilled ? reaction.onFulfilled : reaction.onRejected;
+  if (!handler) return next?.settle(isFulfilled ? FULFILLED : REJECTED, value);
+  let result: unknown;
+  try {
+    result = handler(value);
+  } catch (error) {
+    return next?.settle(REJECTED, error);
+  }
+  next?.resolveWith(result);
+}
+
+/** Runs an `async` function to its next `await`. */
+function goOn(promise: JobPromise<unknown>, generator: Generator<unknown, unknown>, isFulfilled: boolean, value: unknown): void {
+  let step: IteratorResult<unknown, unknown>;
+  try {
+    step = isFulfilled ? generator.next(value) : generator.throw(value);
+  } catch (error) {
+    return promise.settle(REJECTED, error);
+  }
+  if (step.done) return promise.resolveWith(step.value);
+  const awaited = JobPromise.resolve(step.value);
+  awaited.addReaction({ of: awaited, onFulfilled: undefined, onRejected: undefined, next: promise, generator });
+}
+
+/** What an `async` function becomes, in place of the helper of the bundler: `make` is its body as a generator. */
+function runAsync(self: unknown, args: Iterable<unknown> | null, make: (...args: unknown[]) => Generator<unknown, unknown>): JobPromise<unknown> {
+  const promise = new JobPromise<unknown>(SETTLED_HERE);
+  goOn(promise, args ? make.apply(self, args as unknown[]) : make.call(self), true, undefined);
+  return promise;
+}
+
 type Collect = (promise: JobPromise<unknown>, at: number, results: unknown[], done: (result: unknown) => void, reject: (reason: unknown) => void) => void;
 
 function collect(values: Iterable<unknown>, each: Collect): JobPromise<unknown[]> {
@@ -318,7 +348,7 @@ async function fromAsync(items: AsyncIterable<unknown> | Iterable<unknown> | Arr
 /** Replaces the promises of the engine, before any other code is evaluated. */
 export function installPromise(): void {
   Object.defineProperty(JobPromise, 'name', { value: 'Promise' });
-  Object.assign(globalThis, { Promise: JobPromise, queueMicrotask });
+  Object.assign(globalThis, { Promise: JobPromise, queueMicrotask, __pointworkAsync: runAsync });
   // The engine's own would return a promise that never settles.
   (Array as { fromAsync?: unknown }).fromAsync = fromAsync;
 }

@@ -1,20 +1,19 @@
 import { host } from '../host.js';
-import { inCall, onBegin } from './call-state.js';
+import { callNumber, inCall } from './call-state.js';
 import { cancelLater, queueLater } from './promise.js';
 
 const EngineDate = globalThis.Date;
 
-let arrived: number | undefined;
-onBegin(() => {
-  arrived = undefined;
-});
+let arrived = 0;
+let arrivedIn = 0;
 
 /** When the request or event of the call arrived, in milliseconds. Outside of a call it is 0. */
 function now(): number {
   if (!inCall()) return 0;
-  if (arrived === undefined) {
+  if (arrivedIn !== callNumber()) {
     const { seconds, nanoseconds } = host.now();
     arrived = seconds * 1000 + Math.floor(nanoseconds / 1e6);
+    arrivedIn = callNumber();
   }
   return arrived;
 }
