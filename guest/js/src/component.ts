@@ -86,6 +86,17 @@ interface Exports {
   listeners: { deliver(listener: number, delivery: RawDelivery, payload: RawPayload): RawPayload };
 }
 
+/**
+ * The snapshot has what the compiler of the engine freed, a quarter of a megabyte. These buffers, which are zero, take its place, and
+ * zeros cost nothing.
+ */
+function overwriteFreed(): void {
+  const held: ArrayBuffer[] = [];
+  for (const [size, count] of [[8192, 32], [2048, 64], [1024, 64]] as const) {
+    for (let made = 0; made < count; made += 1) held.push(new ArrayBuffer(size));
+  }
+}
+
 export function component(module: unknown, facts: PackageFacts): Exports {
   if (!(module instanceof Module)) {
     throw new TypeError('the entry file has no module as its default export, expected `export default module({ controllers: [Products] })`');
@@ -94,6 +105,7 @@ export function component(module: unknown, facts: PackageFacts): Exports {
   const manifest = describe(module, facts);
   // Jobs of top-level code.
   runJobs();
+  overwriteFreed();
   globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()] });
   const handlerName = (handler: number): string => `${module.handlers[handler]?.controller.name}.${module.handlers[handler]?.name}`;
   const listenerName = (listener: number): string => `${module.listeners[listener]?.channel.declared.name}.${module.listeners[listener]?.name}`;

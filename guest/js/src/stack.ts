@@ -2,14 +2,27 @@
 
 import type { Frame } from './host.js';
 
-/** Where each line of the bundle comes from: the files, and for each line the number of its file and its line there. */
+/** Where the code of the bundle comes from. */
 export interface LineTable {
   files: string[];
-  /** `file,line` as differences to the entry before, in base 36; an empty entry repeats the line before, `-` is no source. */
-  lines: string;
+  /**
+   * For each line of the bundle behind that of the table, the columns at which the source line changes: `column,line,file;…` as
+   * differences to the entry before, in base 36; an unchanged file is left out.
+   */
+  rows: string[];
 }
 
-let table: { files: string[]; places: ([number, number] | undefined)[] } | undefined;
+/** The name of all code of the SDK in the table. */
+export const SDK_FILE = '@pointwork/guest/';
+
+interface Place {
+  row: number;
+  column: number;
+  file: number;
+  line: number;
+}
+
+let table: { files: string[]; places: Place[] } | undefined;
 let given: LineTable | undefined;
 
 /** The build gives the table. It is read at the first crash. */
@@ -20,13 +33,17 @@ export function setLineTable(lines: LineTable): void {
 
 function places(): NonNullable<typeof table> | undefined {
   if (!table && given) {
-    let [file, line] = [0, 0];
-    const places = given.lines.split(';').map((entry): [number, number] | undefined => {
-      if (entry === '-') return undefined;
-      const [by, ofFile] = entry.split(',');
-      line += parseInt(by || '0', 36);
-      file += parseInt(ofFile || '0', 36);
-      return [file, line];
+    const places: Place[] = [];
+    let [file, line] = [-1, 0];
+    given.rows.forEach((entries, row) => {
+      let column = 0;
+      for (const entry of entries === '' ? [] : entries.split(';')) {
+        const [byColumn = 0, byLine = 0, byFile = 0] = entry.split(',').map((text) => parseInt(text, 36));
+        column += byColumn;
+        line += byLine;
+        file += byFile;
+        places.push({ row, column, file, line });
+      }
     });
     table = { files: given.files, places };
   }
@@ -37,7 +54,7 @@ function places(): NonNullable<typeof table> | undefined {
 const BUNDLE = 'componentize-qjs:user.js';
 
 // QuickJS: `    at name (file:line:column)`. Node: the same, and `    at file:line:column`.
-const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::\d+)?\)?$/;
+const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::(\d+))?\)?$/;
 
 /** The frames of an error in the program, innermost first. Those of the SDK count if there are no others. */
 export function framesOf(error: Error): Frame[] {
@@ -51,17 +68,20 @@ function allFrames(error: Error): Frame[] {
   for (const text of (error.stack ?? '').split('\n')) {
     const found = FRAME.exec(text);
     if (!found) continue;
-    const [, name = '', file = '', line = '0'] = found;
-    frames.push(inSources({ function: name === '<anonymous>' ? '' : name, file, line: Number(line) }));
+    const [, name = '', file = '', line = '0', column = '1'] = found;
+    const frame = { function: name === '<anonymous>' ? '' : name, file, line: Number(line) };
+    frames.push(file === BUNDLE ? inSources(frame, Number(column)) : frame);
   }
   return frames;
 }
 
-function inSources(frame: Frame): Frame {
-  const known = frame.file === BUNDLE ? places() : undefined;
-  const place = known?.places[frame.line - 1];
+/** The place of the source. Lines and columns of a stack count from 1, and the first line of the bundle is that of the table. */
+function inSources(frame: Frame, column: number): Frame {
+  const known = places();
+  const [row, at] = [frame.line - 2, column - 1];
+  const place = known?.places.findLast((place) => place.row < row || (place.row === row && place.column <= at));
   if (!known || !place) return frame;
-  return { ...frame, file: known.files[place[0]] ?? '', line: place[1] };
+  return { ...frame, file: known.files[place.file] ?? '', line: place.line };
 }
 
 /** The files of the SDK, in a project and in a component. */

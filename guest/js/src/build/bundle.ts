@@ -103,6 +103,9 @@ export function bundleOptions(): BuildOptions {
     external: ['pointwork:*'],
     define: { 'process.env.NODE_ENV': '"production"' },
     charset: 'utf8',
+    // Names stay, for the functions in stacks. QuickJS keeps the text of each function, so white space has a price.
+    minifyWhitespace: true,
+    minifySyntax: true,
     legalComments: 'none',
     logLevel: 'silent',
     metafile: true,
@@ -138,21 +141,26 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
   const large = largeGlobals(textOf(result, '.js'));
   if (large) result = await run(large);
   const inputs = inputsOf(result.metafile, root);
-  const table = lineTable(textOf(result, '.js.map'), root);
-  // The first line of the bundle, so that no line moves.
-  const code = `globalThis.__pointworkLines = ${JSON.stringify(table)}; ${withAsync(textOf(result, '.js'))}`;
+  const table = lineTable(textOf(result, '.js.map'), root, DIST);
+  // A line of its own, so that no column moves.
+  const code = `globalThis.__pointworkLines=${JSON.stringify(table)};\n${withAsync(textOf(result, '.js'))}`;
   return { code, lines: table, inputs, warnings: result.warnings.map(described) };
 }
 
-// The helper of esbuild makes four functions and two promises for each `async` call.
-const ASYNC_HELPER = /^var __async = \([^]*?^\};$/m;
+const ASYNC_HELPER = '__async=';
+const ASYNC = '__async=(self,args,make)=>__pointworkAsync(self,args,make)';
 
-/** Replaces the helper of esbuild by that of the SDK. The lines stay. */
+/** Replaces the helper of esbuild, which makes four functions and two promises for each `async` call, by that of the SDK. */
 function withAsync(code: string): string {
-  return code.replace(ASYNC_HELPER, (helper) => {
-    const lines = helper.split('\n').length - 1;
-    return `var __async = (self, args, make) => __pointworkAsync(self, args, make);${'\n'.repeat(lines)}`;
-  });
+  const start = code.indexOf(ASYNC_HELPER);
+  if (start < 0) return code;
+  let [end, depth] = [start, 0];
+  for (; end < code.length && (depth > 0 || !',;'.includes(code[end] ?? '')); end += 1) {
+    if ('([{'.includes(code[end] ?? '')) depth += 1;
+    if (')]}'.includes(code[end] ?? '')) depth -= 1;
+  }
+  // The columns of what follows stay.
+  return code.slice(0, start) + ASYNC.padEnd(end - start) + code.slice(end);
 }
 
 type Output = BuildResult<{ write: false; metafile: true }>;

@@ -14,9 +14,9 @@ export interface Checked {
   printed: string[];
 }
 
-/** The line of the bundle that exports the interfaces of the contract. */
-const EXPORTS = /^export \{[^}]*\};?\s*$/m;
-const IMPORTS = /^import (\w+) from "pointwork:[^"]*";$/gm;
+/** What a script cannot have, of a bundle: the interfaces of the contract. */
+const EXPORTS = /export ?\{[^}]*\};?\s*$/;
+const IMPORTS = /import (\w+) from ?"pointwork:[^"]*";/g;
 
 /** Names that the engine lacks too: what is evaluated here must fail as it does there. */
 const NEEDED = ['DOMException', 'btoa', 'atob', 'performance', 'queueMicrotask'];
@@ -26,7 +26,7 @@ const NEEDED = ['DOMException', 'btoa', 'atob', 'performance', 'queueMicrotask']
  * nor warnings.
  */
 export function check(bundle: Bundle, root: string): Checked {
-  const code = bundle.code.replace(IMPORTS, 'const $1 = {};').replace(EXPORTS, '');
+  const code = bundle.code.replace(IMPORTS, (text, name: string) => `const ${name}={};`.padEnd(text.length)).replace(EXPORTS, '');
   const globals = createContext(Object.fromEntries(NEEDED.map((name) => [name, (globalThis as Record<string, unknown>)[name]])));
   let manifest: Manifest;
   let warnings: string[];

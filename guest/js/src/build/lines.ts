@@ -1,5 +1,5 @@
 import { isAbsolute, relative, resolve } from 'node:path';
-import type { LineTable } from '../stack.js';
+import { SDK_FILE, type LineTable } from '../stack.js';
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -19,30 +19,37 @@ function decode(segment: string): number[] {
 }
 
 /**
- * The source line of each line of a bundle: the first place that the source map has for it. A bundle that is not minified has one
- * statement in a line, and the whole map would be several times as large as the bundle.
+ * The table of the places at which the source line changes. The whole source map would be several times as large as the bundle. The code
+ * of the SDK, below `sdk`, is one place.
  */
-export function lineTable(map: string, root: string): LineTable {
+export function lineTable(map: string, root: string, sdk: string): LineTable {
   const { sources, mappings } = JSON.parse(map) as { sources: string[]; mappings: string };
-  const files = sources.map((source) => {
+  const files: string[] = [SDK_FILE];
+  const numbers = sources.map((source) => {
     const path = isAbsolute(source) ? source : resolve(root, source);
-    return relative(root, path).replaceAll('\\', '/');
+    if (path.startsWith(sdk)) return 0;
+    files.push(relative(root, path).replaceAll('\\', '/'));
+    return files.length - 1;
   });
   let [source, line] = [0, 0];
-  let [lastFile, lastLine] = [0, 0];
-  const lines = mappings.split(';').map((segments) => {
-    let place: [number, number] | undefined;
+  const last = { file: -1, line: 0 };
+  const rows = mappings.split(';').map((segments) => {
+    let [column, lastColumn] = [0, 0];
+    const entries: string[] = [];
     for (const segment of segments === '' ? [] : segments.split(',')) {
-      const [, bySource = 0, byLine = 0] = decode(segment);
+      const [byColumn = 0, bySource = 0, byLine = 0] = decode(segment);
+      column += byColumn;
       source += bySource;
       line += byLine;
-      place ??= [source, line + 1];
+      const file = numbers[source] ?? 0;
+      const place = file === 0 ? 0 : line + 1;
+      if (file === last.file && place === last.line) continue;
+      const parts = [column - lastColumn, place - last.line, file - last.file].map((by) => by.toString(36));
+      entries.push(parts[2] === '0' ? `${parts[0]},${parts[1]}` : parts.join());
+      lastColumn = column;
+      Object.assign(last, { file, line: place });
     }
-    if (!place) return '-';
-    const [byLine, byFile] = [place[1] - lastLine, place[0] - lastFile];
-    [lastFile, lastLine] = place;
-    const text = byLine === 0 ? '' : byLine.toString(36);
-    return byFile === 0 ? text : `${text},${byFile.toString(36)}`;
+    return entries.join(';');
   });
-  return { files, lines: lines.join(';') };
+  return { files, rows };
 }
