@@ -107,7 +107,7 @@ export type Listener<Payload = any, Result = unknown> = (payload: Payload, deliv
 /** A decorator of functions of the type `Method`, of either kind. */
 export interface MethodDecorator<Method> {
   (method: Method, context: ClassMethodDecoratorContext): void;
-  (prototype: object, name: string | symbol, descriptor: TypedPropertyDescriptor<Method>): void;
+  (prototype: object, name: string | symbol, descriptor: { value?: Method }): void;
 }
 
 /** A decorator of classes, of either kind. */
