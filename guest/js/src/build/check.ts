@@ -34,7 +34,9 @@ export function check(bundle: Bundle, root: string): Checked {
   Object.assign(globals, { __pointworkPrinted: printed });
   try {
     runInContext(code, globals, { filename: BUNDLE });
-    ({ manifest, warnings } = runInContext('globalThis.__pointworkChecked()', globals) as { manifest: Manifest; warnings: string[] });
+    // As text: values of the other context have other prototypes.
+    const text = runInContext('JSON.stringify(globalThis.__pointworkChecked())', globals) as string;
+    ({ manifest, warnings } = JSON.parse(text) as { manifest: Manifest; warnings: string[] });
   } catch (error) {
     throw new BuildError(told(error, bundle));
   }
