@@ -18,14 +18,14 @@ export class Products {
     }
     const products = await ctx.call('db:product:all', { limit: per_page, offset: (page - 1) * per_page });
     const { products: total } = await ctx.call('db:product:count');
-    return { products, page, per_page, total };
+    return { products: products.map(shown), page, per_page, total };
   }
 
   @Get('search', { summary: '`GET /products/search?q=tea`' })
   async search(ctx: Ctx): Promise<Product[]> {
     const text = ctx.query.get('q');
     if (text === null) throw new BadRequestException('query: missing field `q`');
-    return ctx.call('db:product:search', { text, limit: MOST });
+    return (await ctx.call('db:product:search', { text, limit: MOST })).map(shown);
   }
 
   @Get(':id', { summary: '`GET /products/:id`, which counts as a view' })
@@ -53,7 +53,7 @@ export class Products {
     const wanted = await readNewProduct(ctx);
     const product = await conflicting(ctx.call('db:product:create', wanted), wanted.sku);
     // The path of the request, which includes a global prefix of the server.
-    return Reply.created(`${ctx.path}/${product.id}`, product);
+    return Reply.created(`${ctx.path}/${product.id}`, shown(product));
   }
 
   @Put(':id', { summary: 'the whole product' })
@@ -84,11 +84,16 @@ function natural(ctx: Ctx, name: string, usual: number): number {
 }
 
 async function find(ctx: Ctx, id: number): Promise<Product> {
-  return (await ctx.call('db:product:one', id)) ?? missing(id);
+  return shown((await ctx.call('db:product:one', id)) ?? missing(id));
 }
 
 async function change(ctx: Ctx, id: number, fields: Fields): Promise<Product> {
-  return (await conflicting(ctx.call('db:product:update', changeOf(id, fields)), fields.sku)) ?? missing(id);
+  return shown((await conflicting(ctx.call('db:product:update', changeOf(id, fields)), fields.sku)) ?? missing(id));
+}
+
+/** A product with its fields in the order of the replies. That of a row is not kept. */
+function shown({ id, sku, name, price_cents, description }: Product): Product {
+  return { id, sku, name, price_cents, description };
 }
 
 function missing(id: number): never {
