@@ -10,6 +10,8 @@ mod in_process;
 mod judge;
 mod mounting;
 #[cfg(target_os = "linux")]
+mod ptrace;
+#[cfg(target_os = "linux")]
 mod system_calls;
 mod without_tokio;
 
