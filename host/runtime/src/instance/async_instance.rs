@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use pointwork_core::{Crash, CrashKind, thread_number};
+use pointwork_core::{Crash, CrashKind};
 use tokio::sync::{Notify, SetOnce, oneshot};
 use tokio::time::{sleep, timeout_at};
 use wasmtime::component::Accessor;
@@ -31,12 +31,12 @@ use crate::scheduling::threads::Threads;
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// The state that an instance shares with its pool and its callers.
-#[derive(Default)]
 pub(crate) struct InstanceState {
     /// Calls that the guest has not ended, whether somebody waits for them or not.
     in_flight: AtomicUsize,
     /// The number of calls that it took.
     served: AtomicU64,
+    offered: Mutex<Offered>,
     /// Calls in flight that nobody waits for any more.
     abandoned: AtomicUsize,
     /// Whether it takes no further calls.
@@ -50,15 +50,40 @@ pub(crate) struct InstanceState {
     is_started: AtomicBool,
     /// Whether its guest used up a time slice where a request polled the driver: the scheduler threads have it until it waits.
     is_left_to_scheduler: AtomicBool,
-    /// The number of the request thread that polled the driver last.
-    last_thread: AtomicUsize,
     pub(super) driver: OnceLock<Arc<DriverSlot<Crash>>>,
     last_call_ended: Mutex<Option<Instant>>,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
 }
 
+/// The call that a thread gave an idle instance past the queue of the pool.
+enum Offered {
+    Nothing,
+    Call(QueuedCall),
+    /// The driver takes no call any more.
+    Shut,
+}
+
 impl InstanceState {
+    /// An instance that begins with a call.
+    pub(super) fn with_a_call() -> Self {
+        Self {
+            in_flight: AtomicUsize::new(1),
+            served: AtomicU64::new(1),
+            offered: Mutex::new(Offered::Nothing),
+            abandoned: AtomicUsize::default(),
+            closed: AtomicBool::default(),
+            busy: AtomicBool::default(),
+            slices_after_calls: AtomicU32::default(),
+            give_up: Notify::default(),
+            is_started: AtomicBool::default(),
+            is_left_to_scheduler: AtomicBool::default(),
+            driver: OnceLock::default(),
+            last_call_ended: Mutex::default(),
+            end: SetOnce::default(),
+        }
+    }
+
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -77,10 +102,37 @@ impl InstanceState {
         places.min(usize::try_from(calls).unwrap_or(usize::MAX))
     }
 
-    /// It takes a call. Returns the number of calls that it took.
-    pub(super) fn begin_call(&self) -> u64 {
+    /// It takes a call if it has room. Returns the number of calls that it took.
+    pub(super) fn begin_call(&self, limits: &ModuleLimits) -> Option<u64> {
+        // With the lock, an instance with one place is not given two calls.
+        let _offered = self.offered.lock();
+        (self.room(limits) > 0).then(|| self.count_call())
+    }
+
+    fn count_call(&self) -> u64 {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.served.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Gives it a call if it is idle and the thread may run it. Returns the number of calls that it took; whoever calls this
+    /// polls the driver.
+    ///
+    /// # Errors
+    /// The call, which it does not take.
+    pub(super) fn offer(self: &Arc<Self>, call: QueuedCall, limits: &ModuleLimits) -> Result<u64, QueuedCall> {
+        let mut offered = self.offered.lock();
+        let is_idle = self.in_flight() == 0 && !self.is_left_to_scheduler.load(Ordering::Relaxed);
+        if !is_idle || self.room(limits) == 0 || !matches!(*offered, Offered::Nothing) {
+            return Err(call);
+        }
+        call.taken_by(self);
+        *offered = Offered::Call(call);
+        Ok(self.count_call())
+    }
+
+    /// Takes the call that was offered last, with which no other can be offered any more.
+    pub(super) fn shut(&self) -> Option<QueuedCall> {
+        self.offered.lock().take(Offered::Shut)
     }
 
     fn end_call(&self) {
@@ -119,11 +171,6 @@ impl InstanceState {
         self.in_flight() > 0 && self.driver.get().is_some_and(|driver| driver.is_polled())
     }
 
-    /// Whether this thread polled the driver last, so that the memory of the instance is in the cache of its processor.
-    pub(super) fn was_here_last(&self) -> bool {
-        self.last_thread.load(Ordering::Relaxed) == thread_number()
-    }
-
     /// Has it take calls, and runs them on this thread as far as they go without waiting.
     pub(super) fn run_here(&self, threads: &Threads) {
         if !self.is_started.load(Ordering::Acquire) || self.is_left_to_scheduler.load(Ordering::Relaxed) {
@@ -132,7 +179,6 @@ impl InstanceState {
         let Some(driver) = self.driver.get() else { return };
         // Host functions wait with timers and sockets of tokio; the server's thread may have none.
         let _entered = threads.enter();
-        self.last_thread.store(thread_number(), Ordering::Relaxed);
         driver.poll_here();
         if take_slice_used() {
             self.is_left_to_scheduler.store(true, Ordering::Relaxed);
@@ -179,12 +225,31 @@ impl InstanceState {
         self.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The next call, of the queue of the pool; `None` once the instance is closed. Whoever adds a call polls the driver or has it
-    /// polled, see [`wake`](Self::wake).
-    fn poll_next(self: &Arc<Self>, pool: &Weak<AsyncPool>) -> Poll<Option<QueuedCall>> {
+    /// The next call, that was offered or is in the queue of the pool; `None` once the instance is closed. Whoever adds a call polls
+    /// the driver or has it polled, see [`wake`](Self::wake).
+    fn poll_next(self: &Arc<Self>, pool: &Weak<AsyncPool>, queued: &AtomicUsize) -> Poll<Option<QueuedCall>> {
+        if self.is_closed() {
+            return Poll::Ready(self.shut());
+        }
+        let offered = self.offered.lock().take(Offered::Nothing);
+        if offered.is_some() {
+            return Poll::Ready(offered);
+        }
+        if queued.load(Ordering::Relaxed) == 0 {
+            return Poll::Pending;
+        }
         match pool.upgrade() {
-            Some(pool) if !self.is_closed() => pool.take(self).map_or(Poll::Pending, |call| Poll::Ready(Some(call))),
-            _ => Poll::Ready(None),
+            Some(pool) => pool.take(self).map_or(Poll::Pending, |call| Poll::Ready(Some(call))),
+            None => Poll::Ready(self.shut()),
+        }
+    }
+}
+
+impl Offered {
+    fn take(&mut self, left: Self) -> Option<QueuedCall> {
+        match std::mem::replace(self, left) {
+            Self::Call(call) => Some(call),
+            Self::Nothing | Self::Shut => None,
         }
     }
 }
@@ -193,6 +258,8 @@ impl InstanceState {
 pub(super) struct Driver {
     pub(super) pre: Arc<ModulePre>,
     pub(super) pool: Weak<AsyncPool>,
+    /// The number of calls in the queue of the pool.
+    pub(super) queued: Arc<AtomicUsize>,
     pub(super) state: Arc<InstanceState>,
     pub(super) slot: InstanceSlot,
     pub(super) first: QueuedCall,
@@ -204,6 +271,7 @@ impl Driver {
         let Self {
             pre,
             pool,
+            queued,
             state,
             slot: _slot,
             first,
@@ -220,7 +288,8 @@ impl Driver {
             end_slice(store)
         });
         let result = tokio::select! {
-            result = serve(&pre, &pool, &state, &mut store, first) => Some(result),
+            biased;
+            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Some(result),
             () = state.give_up.notified() => None,
             () = pre.cut.cancelled() => return drained(&pre),
         };
@@ -245,6 +314,7 @@ impl Driver {
 async fn serve(
     pre: &ModulePre,
     pool: &Weak<AsyncPool>,
+    queued: &AtomicUsize,
     state: &Arc<InstanceState>,
     store: &mut Store<Guest>,
     first: QueuedCall,
@@ -260,13 +330,19 @@ async fn serve(
             let mut is_open = true;
             while is_open || !running.is_empty() {
                 tokio::select! {
+                    biased;
                     Some(ended) = running.next(), if !running.is_empty() => {
                         ended?;
-                        if state.in_flight() == 0 && let Some(pool) = pool.upgrade() {
+                        if state.in_flight() > 0 {
+                            continue;
+                        }
+                        // Another module may wait for the place of an idle instance.
+                        pre.tenancy.tell();
+                        if queued.load(Ordering::Relaxed) > 0 && let Some(pool) = pool.upgrade() {
                             pool.became_idle();
                         }
                     }
-                    call = poll_fn(|_| state.poll_next(pool)), if is_open && running.len() < most => match call {
+                    call = poll_fn(|_| state.poll_next(pool, queued)), if is_open && running.len() < most => match call {
                         Some(call) => running.push(start(accessor, &exports, pre, state, call)),
                         None => is_open = false,
                     },

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, CrashKind, Shard, within};
+use pointwork_core::{BoxFuture, CrashKind, Shard, Sharded, within};
 use tokio::sync::oneshot;
 
 use super::async_instance::{Driver, GRACE, InstanceState};
@@ -28,19 +28,24 @@ use crate::scheduling::threads::{Priority, Threads};
 /// The instances of an asynchronous module, each driven by a task on the scheduler threads, and the calls that wait for
 /// them.
 ///
-/// An instance takes calls from the queue when its task is polled, so that one whose guest does not let go of the processor
-/// takes none.
+/// An instance takes calls from the queue when its driver is polled, so that one whose guest does not let go of the processor
+/// takes none. While nothing waits, a thread gives its calls to the instance that it ran last, if that is idle: the state is
+/// shared by all threads, and one that takes its lock waits for the others.
 pub(crate) struct AsyncPool {
     pre: Arc<ModulePre>,
     threads: Arc<Threads>,
     /// The history of shared instances. Which of its calls used the processor is unknown.
     history: Arc<CallHistory>,
+    /// The instance that a thread ran last, so that the memory of the instance is in the cache of its processor.
+    here: Sharded<Mutex<Weak<InstanceState>>>,
+    /// The number of calls that no instance has taken, for those who have not locked the state.
+    queued: Arc<AtomicUsize>,
     state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
 struct PoolState {
-    /// The number of the next call.
+    /// The number of the next call that is put into a queue.
     next: u64,
     /// Calls that no instance has taken, in the order of their numbers.
     queue: VecDeque<Waiting>,
@@ -66,9 +71,10 @@ struct Waiting {
     counted: Option<Counted>,
 }
 
-/// A call in the queue.
+/// A call in the queue, or in an instance.
 struct Enqueued {
-    number: u64,
+    /// Its number in the queue.
+    number: Option<u64>,
     /// Whether it has to wait for an instance.
     waits: bool,
     /// The instance to poll, unless one was started for the call.
@@ -108,8 +114,9 @@ impl PoolState {
         if is_alone { &mut self.alone } else { &mut self.queue }
     }
 
-    /// Takes a call back that no instance has taken.
-    fn withdraw(&mut self, number: u64) -> Option<Waiting> {
+    /// Takes a call back that no instance has taken from a queue.
+    fn withdraw(&mut self, number: Option<u64>) -> Option<Waiting> {
+        let number = number?;
         [&mut self.queue, &mut self.alone].into_iter().find_map(|queue| {
             let at = queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
             queue.remove(at)
@@ -123,6 +130,8 @@ impl AsyncPool {
             pre,
             threads,
             history: Arc::default(),
+            here: Sharded::default(),
+            queued: Arc::default(),
             state: Mutex::default(),
         }
     }
@@ -197,11 +206,34 @@ impl AsyncPool {
         }
     }
 
-    /// Puts a call into the queue.
-    fn enqueue(self: &Arc<Self>, call: QueuedCall, is_alone: bool) -> Result<Enqueued, Overload> {
+    /// Gives a call to the instance that this thread ran last, or puts it into the queue.
+    fn enqueue(self: &Arc<Self>, mut call: QueuedCall, is_alone: bool) -> Result<Enqueued, Overload> {
+        let here = self.here.local();
+        if !is_alone
+            && self.queued.load(Ordering::Relaxed) == 0
+            && let Some(instance) = here.lock().upgrade()
+        {
+            match instance.offer(call, &self.pre.version.limits) {
+                Ok(served) => {
+                    if self.is_last(served) {
+                        instance.close();
+                    }
+                    return Ok(Enqueued {
+                        number: None,
+                        waits: false,
+                        instance: Some(instance),
+                    });
+                }
+                Err(refused) => call = refused,
+            }
+        }
         // Dropped after the lock.
         let mut refused = None;
-        self.locked(|state| self.enqueue_now(state, call, is_alone, &mut refused))
+        let enqueued = self.locked(|state| self.enqueue_now(state, call, is_alone, &mut refused))?;
+        if let Some(instance) = &enqueued.instance {
+            *here.lock() = Arc::downgrade(instance);
+        }
+        Ok(enqueued)
     }
 
     /// See [`enqueue`](Self::enqueue).
@@ -235,7 +267,7 @@ impl AsyncPool {
             }
         }
         Ok(Enqueued {
-            number,
+            number: Some(number),
             waits,
             instance,
         })
@@ -249,9 +281,17 @@ impl AsyncPool {
     /// Works on the state, and tells the account after the lock: another version that wanted an idle instance of this pool in
     /// the meantime found the lock taken, see [`free_idle`](InstancePool::free_idle).
     fn locked<T>(&self, work: impl FnOnce(&mut PoolState) -> T) -> T {
-        let result = work(&mut self.state.lock());
+        let mut state = self.state.lock();
+        let result = work(&mut state);
+        self.publish_length(&state);
+        drop(state);
         self.pre.tenancy.tell();
         result
+    }
+
+    fn publish_length(&self, state: &PoolState) {
+        self.queued
+            .store(state.queue.len() + state.alone.len(), Ordering::Relaxed);
     }
 
     fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
@@ -263,6 +303,8 @@ impl AsyncPool {
     /// Starts the instances that the calls of the queue need. Returns the one to take them, unless others were started.
     fn choose(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
         let limits = &self.pre.version.limits;
+        // An instance that is woken looks at the length first.
+        self.publish_length(state);
         state.forget_ended();
         state.lacks_room = false;
         while !state.alone.is_empty() && self.start_from(state, true) {}
@@ -278,7 +320,11 @@ impl AsyncPool {
             return None;
         }
         let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
-        let order = |instance: &InstanceState| (instance.is_run(), instance.in_flight(), !instance.was_here_last());
+        let here = self.here.local().lock().clone();
+        let order = |instance: &Arc<InstanceState>| {
+            let is_here = std::ptr::eq(here.as_ptr(), Arc::as_ptr(instance));
+            (instance.is_run(), instance.in_flight(), !is_here)
+        };
         let chosen = with_room.map(|instance| (order(instance), instance));
         let ((is_run, ..), chosen) = chosen.min_by_key(|(order, _)| *order)?;
         let chosen = chosen.clone();
@@ -306,13 +352,12 @@ impl AsyncPool {
         let Some(first) = state.queue(is_alone).pop_front() else {
             return false;
         };
-        let instance = Arc::<InstanceState>::default();
-        let served = instance.begin_call();
+        let instance = Arc::new(InstanceState::with_a_call());
         first.call.taken_by(&instance);
         let history = if is_alone { first.call.history() } else { &self.history };
         let history = Arc::clone(history);
         self.start(instance.clone(), history, slot, first.call);
-        if is_alone || self.is_last(served) {
+        if is_alone || self.is_last(1) {
             instance.close();
             state.closing.push(instance);
         } else {
@@ -329,10 +374,12 @@ impl AsyncPool {
     /// The next call for an instance that can take one.
     pub(super) fn take(self: &Arc<Self>, instance: &Arc<InstanceState>) -> Option<QueuedCall> {
         self.locked(|state| {
+            state.queue.front()?;
+            let served = instance.begin_call(&self.pre.version.limits)?;
             let next = state.queue.pop_front()?;
             // Under the lock: a client that leaves finds its call in the queue or with an instance.
             next.call.taken_by(instance);
-            if self.is_last(instance.begin_call()) {
+            if self.is_last(served) {
                 state.close(|other| std::ptr::eq(other, &**instance));
             }
             if !state.queue.is_empty() {
@@ -343,9 +390,8 @@ impl AsyncPool {
         })
     }
 
-    /// An instance has no call.
+    /// An instance has no call. Calls that need one to themselves may want its place.
     pub(super) fn became_idle(self: &Arc<Self>) {
-        // Another module may wait for the place of an idle instance, and is told after the lock.
         self.locked(|state| {
             if !state.alone.is_empty() {
                 self.distribute_now(state);
@@ -387,6 +433,7 @@ impl AsyncPool {
         let driver = Driver {
             pre: pre.clone(),
             pool: pool.clone(),
+            queued: self.queued.clone(),
             state: state.clone(),
             slot,
             first,
@@ -411,8 +458,9 @@ impl AsyncPool {
                 Err(error) => panicked(&pre, None, format!("the instance did not end: {error}")),
             };
             state.close();
-            // Nobody else sets it.
+            // Before its call ends with it.
             let _ = state.end.set(end);
+            drop(state.shut());
             if let Some(pool) = pool.upgrade() {
                 pool.distribute();
             }
@@ -463,7 +511,7 @@ async fn noticed<T>(
 /// A call's place in the queue or in an instance, until its output is there or nobody waits for it.
 struct Place<'a, C: Call> {
     pool: &'a Arc<AsyncPool>,
-    number: u64,
+    number: Option<u64>,
     deadline: Option<Instant>,
     /// Not there once it has ended.
     output: Option<oneshot::Receiver<C::Output>>,
@@ -483,9 +531,9 @@ impl<C: Call> Place<'_, C> {
                 self.output = None;
                 return Ok(output.ok());
             }
-            let (withdrawn, lacks_room) = self
-                .pool
-                .locked(|state| (state.withdraw(self.number), state.lacks_room));
+            let number = self.number;
+            let withdraw = |state: &mut PoolState| (state.withdraw(number), state.lacks_room);
+            let (withdrawn, lacks_room) = self.pool.locked(withdraw);
             if withdrawn.is_some() {
                 self.output = None;
                 return Err(if lacks_room {
@@ -504,7 +552,8 @@ impl<C: Call> Place<'_, C> {
 impl<C: Call> Drop for Place<'_, C> {
     fn drop(&mut self) {
         let Some(output) = self.output.take() else { return };
-        let withdrawn = self.pool.locked(|state| state.withdraw(self.number));
+        let number = self.number;
+        let withdrawn = self.pool.locked(|state| state.withdraw(number));
         // The call is dropped after the lock.
         if withdrawn.is_none()
             && let Some(instance) = self.taken_by.get().cloned()
