@@ -6,7 +6,7 @@
 use std::num::NonZero;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
 use crossbeam_utils::CachePadded;
@@ -27,6 +27,10 @@ pub struct Sharded<T> {
 /// One shard, counted by reference. The shards of other threads are not touched when a shard is cloned or dropped.
 #[derive(Debug)]
 pub struct Shard<T>(Arc<CachePadded<T>>);
+
+/// One shard that is not kept alive.
+#[derive(Debug)]
+pub(crate) struct WeakShard<T>(Weak<CachePadded<T>>);
 
 impl<T> Sharded<T> {
     /// Shards with the values that the function makes.
@@ -66,6 +70,25 @@ impl<T> Sharded<T> {
 impl<T: Default + 'static> Default for Sharded<T> {
     fn default() -> Self {
         Self::new(T::default)
+    }
+}
+
+impl<T> Shard<T> {
+    pub(crate) fn downgrade(&self) -> WeakShard<T> {
+        WeakShard(Arc::downgrade(&self.0))
+    }
+}
+
+impl<T> WeakShard<T> {
+    /// The shard, as long as somebody keeps it.
+    pub(crate) fn upgrade(&self) -> Option<Shard<T>> {
+        self.0.upgrade().map(Shard)
+    }
+}
+
+impl<T> Clone for WeakShard<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }
 

@@ -61,6 +61,8 @@ fn a_path_without_escapes_is_matched_without_an_allocation() {
     for target in ["/r999/1/x/2?q=1", "/r7/1/x/y/z", "/r7/y", "/", "//"] {
         let uri = received(target);
         for method in [Method::GET, Method::HEAD] {
+            // The first request of a thread makes its shard of the route.
+            drop(table.resolve(None, &method, &uri));
             for hint in &hints {
                 let before = ALLOCATIONS.get();
                 let resolution = table.resolve(*hint, &method, &uri);

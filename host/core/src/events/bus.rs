@@ -1,8 +1,8 @@
 //! The bus: carries each event to its listener.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -18,10 +18,11 @@ use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
 use super::options::BusOptions;
 use super::queue::Queue;
-use super::registry::{Emitted, ListenerName, Registered, Registry};
+use super::registry::{Emitted, Listed, ListenerName, Registered, Registry};
 use crate::crash::panic_message;
 use crate::executor::within;
 use crate::routing::MAX_NAME_BYTES;
+use crate::sharded::WeakShard;
 use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode, Shard, Sharded};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
@@ -31,7 +32,11 @@ use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, Failu
 /// long. One that carries a context is delivered at once, beside the others: its listener may wait for a slow client.
 #[derive(Clone, Debug)]
 #[debug("Bus {{ waiting: {}, refused: {} }}", self.waiting(), self.refused())]
-pub struct Bus(Arc<BusState>);
+pub struct Bus(Arc<Sharded<Arc<BusState>>>);
+
+/// A bus that is kept alive by a reference which only its thread counts, as a rule.
+#[derive(Clone)]
+pub(crate) struct LiveBus(Shard<Arc<BusState>>);
 
 /// A bus that is not kept alive.
 ///
@@ -39,12 +44,12 @@ pub struct Bus(Arc<BusState>);
 /// module among its listeners: a strong reference would be a leak.
 #[derive(Clone, Debug)]
 #[debug("WeakBus")]
-pub(crate) struct WeakBus(Shard<Weak<BusState>>);
+pub(crate) struct WeakBus(WeakShard<Arc<BusState>>);
 
 impl WeakBus {
-    pub(crate) fn upgrade(&self) -> Result<Bus, Failure> {
+    pub(crate) fn upgrade(&self) -> Result<LiveBus, Failure> {
         let bus = self.0.upgrade().filter(|bus| !bus.closed.load(Ordering::Relaxed));
-        bus.map(Bus)
+        bus.map(LiveBus)
             .ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
     }
 
@@ -63,10 +68,11 @@ struct BusState {
     closed: AtomicBool,
     refused: AtomicU64,
     bursts: Bursts,
-    waiting: AtomicUsize,
+    /// The emitted events that are not delivered yet: the sum of all shards. The thread that delivers an event may have another
+    /// shard than the one that emitted it.
+    waiting: Sharded<AtomicIsize>,
     /// Counts its own references, each of a request in flight.
     requests: Sharded<()>,
-    own: Sharded<Weak<BusState>>,
     notice: Mutex<Option<String>>,
 }
 
@@ -88,19 +94,19 @@ impl StagedListeners<'_> {
 
     /// The listeners that a name can mean, before and after the change; one of each if it can be called (spec C2).
     pub fn readings(&self, event: &str) -> [Vec<ListenerName>; 2] {
-        [&*self.bus.0.registry.load(), &self.registry].map(|registry| registry.listeners(event))
+        [&*self.bus.state().registry.load(), &self.registry].map(|registry| registry.listeners(event))
     }
 
     /// Makes the change visible. Calls and events that are in flight go on with the listeners they found.
     pub fn publish(self) {
-        self.bus.0.registry.store(Arc::new(self.registry));
+        self.bus.state().registry.store(Arc::new(self.registry));
     }
 }
 
 impl Bus {
     /// A bus without listeners.
     pub fn new(executor: Arc<dyn Executor>, options: BusOptions) -> Self {
-        Self(Arc::new_cyclic(|own| BusState {
+        let state = BusState {
             registry: ArcSwap::default(),
             changing: Mutex::new(()),
             executor,
@@ -108,21 +114,25 @@ impl Bus {
             closed: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             bursts: Bursts::default(),
-            waiting: AtomicUsize::new(0),
+            waiting: Sharded::default(),
             requests: Sharded::default(),
-            own: Sharded::of(own.clone()),
             notice: Mutex::default(),
-        }))
+        };
+        Self(Arc::new(Sharded::of(Arc::new(state))))
+    }
+
+    fn state(&self) -> &BusState {
+        self.0.local()
+    }
+
+    pub(super) fn live(&self) -> LiveBus {
+        LiveBus(self.0.local().clone())
     }
 
     /// Sets what a reply that [shows](crate::RouterOptions::show_crashes) crashes says beside them, such as an error in the
     /// configuration.
     pub fn set_notice(&self, notice: Option<String>) {
-        *self.0.notice.lock() = notice;
-    }
-
-    pub(crate) fn notice(&self) -> Option<String> {
-        self.0.notice.lock().clone()
+        *self.state().notice.lock() = notice;
     }
 
     /// Registers listeners, all or none. Calls that are in flight go on with the listeners they found.
@@ -144,11 +154,11 @@ impl Bus {
         without: Option<&str>,
         subscriptions: impl IntoIterator<Item = Subscription>,
     ) -> Result<StagedListeners<'_>, Error> {
-        let changing = self.0.changing.lock();
-        if self.0.closed.load(Ordering::Relaxed) {
+        let changing = self.state().changing.lock();
+        if self.state().closed.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Closed, "the application is closed"));
         }
-        let mut registry = Registry::clone(&self.0.registry.load());
+        let mut registry = Registry::clone(&self.state().registry.load());
         if let Some(module) = without {
             registry.remove(module);
         }
@@ -170,29 +180,31 @@ impl Bus {
 
     pub(crate) fn caller_in(&self, chain: Chain) -> Caller {
         Caller {
-            bus: WeakBus(self.0.own.local().clone()),
+            bus: WeakBus(self.0.local().downgrade()),
             chain,
         }
     }
 
     /// The number of emitted events that are not delivered yet.
     pub fn waiting(&self) -> usize {
-        self.0.waiting.load(Ordering::Relaxed)
+        let shards = self.state().waiting.all();
+        let sum: isize = shards.map(|shard| shard.load(Ordering::Relaxed)).sum();
+        sum.try_into().unwrap_or_default()
     }
 
     /// The number of requests in flight: those that wait for their reply, and those whose context somebody still holds.
     pub fn requests(&self) -> usize {
-        self.0.requests.references()
+        self.state().requests.references()
     }
 
     /// Counts a request until the result is dropped.
     pub(crate) fn count_request(&self) -> Shard<()> {
-        self.0.requests.local().clone()
+        self.state().requests.local().clone()
     }
 
     /// The number of emitted events that were refused since the start, because a queue was full or nobody listens.
     pub fn refused(&self) -> u64 {
-        self.0.refused.load(Ordering::Relaxed)
+        self.state().refused.load(Ordering::Relaxed)
     }
 
     /// Checks that a call or an event of that name has a listener at this moment.
@@ -201,24 +213,31 @@ impl Bus {
     /// [`UNKNOWN_EVENT`](FailureCode::UNKNOWN_EVENT) with the nearest known name (spec C4), or
     /// [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT).
     pub fn expect_listener(&self, event: &str) -> Result<(), Failure> {
-        self.0.registry.load().find(event).map(drop)
+        self.state().registry.load().find(event).map(drop)
     }
 
     /// Ends the bus: every listener is dropped, and from now on calls fail with [`GONE`](FailureCode::GONE). Events that
     /// wait are delivered all the same, for as long as the executor runs.
     pub fn close(&self) {
-        let _changing = self.0.changing.lock();
-        self.0.closed.store(true, Ordering::Relaxed);
-        self.0.registry.store(Arc::default());
+        let state = self.state();
+        let _changing = state.changing.lock();
+        state.closed.store(true, Ordering::Relaxed);
+        state.registry.store(Arc::default());
+    }
+}
+
+impl LiveBus {
+    pub(crate) fn notice(&self) -> Option<String> {
+        self.0.notice.lock().clone()
     }
 
     pub(crate) async fn call(&self, caller: &Caller, event: &str, payload: Payload) -> Result<Payload, Failure> {
-        let registered = self.0.registry.load().find(event)?.clone();
+        let listed = self.0.registry.load().find(event)?.local().clone();
         self.check_size(&payload, || format!("the payload of `{event}`"))?;
-        let chain = caller.chain.extend(&registered.name, registered.module.as_ref())?;
+        let chain = caller.chain.extend(&listed.names)?;
         let guard = chain.cancel_guard();
-        let delivery = self.delivery(&registered, chain);
-        let result = self.run(&registered, &caller.chain, delivery, payload).await;
+        let delivery = self.delivery(chain);
+        let result = self.run(&listed.registered, &caller.chain, delivery, payload).await;
         guard.complete();
         let result = result.map_err(|(failure, _)| failure)?;
         self.check_size(&result, || format!("the result of `{event}`"))?;
@@ -235,9 +254,10 @@ impl Bus {
         charge: Charge,
     ) -> Result<(), Failure> {
         let emitted = || {
-            let registered = self.0.registry.load().find(event)?.clone();
+            let registry = self.0.registry.load();
+            let listed = registry.find(event)?.local();
             self.check_size(&payload, || format!("the payload of `{event}`"))?;
-            self.push(&registered, &caller.chain, payload, handed_over, charge)
+            self.push(listed, &caller.chain, payload, handed_over, charge)
         };
         let result = emitted();
         if result.is_err() {
@@ -247,12 +267,17 @@ impl Bus {
     }
 
     pub(crate) fn emit_as_server(&self, event: &str, payload: Payload) {
-        for registered in self.0.registry.load().server(event) {
+        for listed in self.0.registry.load().server(event) {
+            let listed = listed.local();
             let (chain, charge) = (Chain::default(), Charge::default());
-            if let Err(failure) = self.push(registered, &chain, payload.clone(), None, charge) {
+            if let Err(failure) = self.push(listed, &chain, payload.clone(), None, charge) {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
-                if self.0.bursts.begins("event-queue", &registered.name, &self.0.executor) {
-                    tracing::error!(event = &*registered.name, "the event was not emitted: {failure}");
+                if self
+                    .0
+                    .bursts
+                    .begins("event-queue", &listed.names.full, &self.0.executor)
+                {
+                    tracing::error!(event = &*listed.names.full, "the event was not emitted: {failure}");
                 }
             }
         }
@@ -280,30 +305,31 @@ impl Bus {
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }
 
-    fn delivery(&self, registered: &Registered, chain: Chain) -> Delivery {
+    fn delivery(&self, chain: Chain) -> Delivery {
         Delivery {
-            event: registered.name.clone(),
-            name_at: registered.name_at,
             handed_over: None,
-            caller: self.caller_in(chain),
+            caller: Caller {
+                bus: WeakBus(self.0.downgrade()),
+                chain,
+            },
             id: OnceLock::new(),
         }
     }
 
     fn push(
         &self,
-        registered: &Arc<Registered>,
+        Listed { names, registered }: &Listed,
         chain: &Chain,
         payload: Payload,
         handed_over: Option<HandedOver>,
         charge: Charge,
     ) -> Result<(), Failure> {
-        let chain = chain.detach(&registered.name, registered.module.as_ref())?;
+        let chain = chain.detach(names)?;
         registered.reserve(self.0.options.queue)?;
-        self.0.waiting.fetch_add(1, Ordering::Relaxed);
+        self.0.waiting.local().fetch_add(1, Ordering::Relaxed);
         // A client waits for the listener that gets its context, and may be slow itself: this event stays out of the queue.
         let waits = handed_over.is_some();
-        let mut delivery = self.delivery(registered, chain);
+        let mut delivery = self.delivery(chain);
         let until_the_end = handed_over.map(|HandedOver { value, until_the_end }| {
             delivery.handed_over = Some(value);
             until_the_end
@@ -337,13 +363,13 @@ impl Bus {
         let registered = emitted.registered.clone();
         let span = tracing::info_span!(
             "event",
-            event = &*registered.name,
-            module = registered.module.as_deref(),
+            event = registered.names.full,
+            module = registered.names.module,
             request_id = emitted.delivery.request_id().map(tracing::field::display),
         );
         self.deliver(emitted).instrument(span).await;
         registered.release();
-        self.delivered();
+        self.0.waiting.local().fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Delivers one emitted event. Nobody waits for its result, so a failure is reported.
@@ -364,7 +390,7 @@ impl Bus {
             Some(Err((failure, _))) => failure.to_string(),
             None => format!("it took longer than {time:?}"),
         };
-        let message = format!("the listener of `{}` failed: {reason}", registered.name);
+        let message = format!("the listener of `{}` failed: {reason}", registered.names.full);
         self.crashed(&registered, &chain, Crash::new(CrashKind::Listener, message));
     }
 
@@ -379,11 +405,11 @@ impl Bus {
         let work = async { registered.listener.deliver(delivery, payload).await };
         let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
             let panic = panic_message(&*panic);
-            let message = format!("the listener of `{}` panicked: {panic}", registered.name);
+            let message = format!("the listener of `{}` panicked: {panic}", registered.names.full);
             Err(Failure::of_crash(Crash::new(CrashKind::Panic, message)))
         });
         result.map_err(|mut failure| {
-            let crash = failure.take_crash(&registered.name);
+            let crash = failure.take_crash(&registered.names.full);
             let reported = Reported(crash.is_some());
             if let Some(crash) = crash {
                 self.crashed(registered, chain, crash);
@@ -393,12 +419,8 @@ impl Bus {
     }
 
     fn crashed(&self, registered: &Registered, chain: &Chain, mut crash: Crash) {
-        crash.module = registered.module.as_deref().map(str::to_owned);
-        self.report_in(chain, Some(&registered.name), crash);
-    }
-
-    fn delivered(&self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        crash.module.clone_from(&registered.names.module);
+        self.report_in(chain, Some(&registered.names.full), crash);
     }
 }
 

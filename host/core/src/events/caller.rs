@@ -13,6 +13,7 @@ use super::Payload;
 use super::bursts::MAX_CRASH_LINE;
 use super::bus::WeakBus;
 use super::chain::{Chain, Nested};
+use super::registry::ListenerNames;
 use crate::request_id::EventId;
 use crate::routing::{excerpt, paragraph};
 use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
@@ -208,9 +209,6 @@ pub(crate) type Opaque = Box<dyn Any + Send + Sync>;
 /// One event as its listener gets it: where it comes from, and a [`Caller`] for further events.
 #[derive(Debug)]
 pub struct Delivery {
-    pub(crate) event: Arc<str>,
-    /// Where the event's own name begins in `event`.
-    pub(crate) name_at: usize,
     pub(crate) handed_over: Option<Opaque>,
     pub(crate) caller: Caller,
     /// Made for a listener that asks for it: the counter of the ids is shared by all threads.
@@ -230,7 +228,7 @@ impl Delivery {
 
     /// The event's name within its channel.
     pub fn event(&self) -> &str {
-        &self.event[self.name_at..]
+        self.caller.chain.listener().map_or("", ListenerNames::event)
     }
 
     /// The id of the request that began the chain, if a request did.

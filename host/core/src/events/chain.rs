@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::registry::ListenerNames;
 use super::request_crashes::RequestCrashes;
 use crate::crash::SERVER_CHANNEL;
 use crate::routing::RouteRecord;
@@ -68,9 +69,7 @@ impl Deref for RouteInTable {
 
 #[derive(Debug)]
 struct Link {
-    event: Arc<str>,
-    /// The module of its listener; `None` for the host application.
-    module: Option<Arc<str>>,
+    listener: Arc<ListenerNames>,
     /// Nobody waits for the result of an emitted event.
     emitted: bool,
     depth: u8,
@@ -126,7 +125,7 @@ impl Chain {
     /// The number of handlers and listeners of a module that wait for the listener at the end of this chain, itself aside:
     /// 0 unless the module is called from within itself. Each of them keeps an instance busy until this one is done.
     pub fn reentrance(&self, module: &str) -> usize {
-        let is_of_module = |link: &&Link| link.module.as_deref() == Some(module);
+        let is_of_module = |link: &&Link| link.listener.module.as_deref() == Some(module);
         let mut waiting = 0;
         let mut link = self.last.as_deref();
         while let Some(current) = link {
@@ -161,52 +160,57 @@ impl Chain {
     /// Whether an event of the server's own led here.
     pub(crate) fn is_of_server(&self) -> bool {
         self.links()
-            .filter_map(|link| link.event.split_once(':'))
+            .filter_map(|link| link.listener.full.split_once(':'))
             .any(|(channel, _)| channel == SERVER_CHANNEL)
     }
 
     /// The module whose handler or listener is at the end; `None` for the host application.
     pub(crate) fn module(&self) -> Option<&str> {
         match &self.last {
-            Some(link) => link.module.as_deref(),
+            Some(link) => link.listener.module.as_deref(),
             None => self.request.as_ref()?.route.module.as_deref(),
         }
     }
 
     /// The last event on the way; `None` in the handler of the request.
     pub(crate) fn event(&self) -> Option<&str> {
-        self.last.as_deref().map(|link| &*link.event)
+        self.listener().map(|listener| &*listener.full)
     }
 
-    /// The chain one call further, to a listener of `module`.
+    /// The names of the listener at the end; `None` in the handler of the request.
+    pub(super) fn listener(&self) -> Option<&ListenerNames> {
+        self.last.as_deref().map(|link| &*link.listener)
+    }
+
+    /// The chain one call further.
     ///
     /// # Errors
     /// [`TOO_DEEP`](FailureCode::TOO_DEEP) past [`MAX_DEPTH`] links; the message lists them, so that a cycle shows.
-    pub(crate) fn extend(&self, event: &Arc<str>, module: Option<&Arc<str>>) -> Result<Self, Failure> {
-        self.grow(event, module, false)
+    pub(crate) fn extend(&self, listener: &Arc<ListenerNames>) -> Result<Self, Failure> {
+        self.grow(listener, false)
     }
 
     /// The chain one emitted event further: it keeps its depth, but runs in its own time, within no request.
-    pub(crate) fn detach(&self, event: &Arc<str>, module: Option<&Arc<str>>) -> Result<Self, Failure> {
+    pub(crate) fn detach(&self, listener: &Arc<ListenerNames>) -> Result<Self, Failure> {
         Ok(Self {
             deadline: None,
             nested: Nested::default(),
-            ..self.grow(event, module, true)?
+            ..self.grow(listener, true)?
         })
     }
 
-    fn grow(&self, event: &Arc<str>, module: Option<&Arc<str>>, emitted: bool) -> Result<Self, Failure> {
+    fn grow(&self, listener: &Arc<ListenerNames>, emitted: bool) -> Result<Self, Failure> {
         let depth = self.depth() + 1;
         if depth > MAX_DEPTH {
             let message = format!(
-                "`{event}` is call {depth} of a chain of at most {MAX_DEPTH}: {}",
+                "`{}` is call {depth} of a chain of at most {MAX_DEPTH}: {}",
+                listener.full,
                 self.describe()
             );
             return Err(Failure::internal(FailureCode::TOO_DEEP, message));
         }
         let link = Link {
-            event: event.clone(),
-            module: module.cloned(),
+            listener: listener.clone(),
             emitted,
             depth,
             cancelled: AtomicBool::new(false),
@@ -223,7 +227,7 @@ impl Chain {
     }
 
     fn describe(&self) -> String {
-        let mut names: Vec<_> = self.links().map(|link| format!("`{}`", link.event)).collect();
+        let mut names: Vec<_> = self.links().map(|link| format!("`{}`", link.listener.full)).collect();
         names.reverse();
         names.join(" → ")
     }
@@ -235,8 +239,12 @@ mod tests {
     use crate::Sharded;
     use crate::routing::Origin;
 
-    fn name(name: &str) -> Arc<str> {
-        name.into()
+    fn names(event: &str, module: Option<&str>) -> Arc<ListenerNames> {
+        Arc::new(ListenerNames {
+            full: event.to_owned(),
+            event_at: 0,
+            module: module.map(str::to_owned),
+        })
     }
 
     fn request_of(module: &str) -> Chain {
@@ -265,32 +273,32 @@ mod tests {
     fn a_chain_past_its_depth_names_every_link() {
         let mut chain = Chain::default();
         for round in 0..MAX_DEPTH {
-            let event = if round % 2 == 0 { name("a:x") } else { name("b:y") };
-            chain = chain.extend(&event, None).unwrap();
+            let event = if round % 2 == 0 { "a:x" } else { "b:y" };
+            chain = chain.extend(&names(event, None)).unwrap();
         }
-        let failure = chain.extend(&name("a:x"), None).unwrap_err();
+        let failure = chain.extend(&names("a:x", None)).unwrap_err();
         assert_eq!(failure.code(), &FailureCode::TOO_DEEP);
         assert!(failure.message().contains("`a:x` → `b:y`"), "{failure}");
     }
 
     #[test]
     fn a_module_that_is_called_from_within_itself_waits_once_for_each_turn() {
-        let (shop, db) = (name("shop"), name("db"));
-        let chain = request_of("shop").extend(&name("db:one"), Some(&db)).unwrap();
+        let (shop, db) = (Some("shop"), Some("db"));
+        let chain = request_of("shop").extend(&names("db:one", db)).unwrap();
         assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (0, 1));
-        let chain = chain.extend(&name("shop:ask"), Some(&shop)).unwrap();
+        let chain = chain.extend(&names("shop:ask", shop)).unwrap();
         assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (1, 1));
-        let chain = chain.extend(&name("shop:again"), Some(&shop)).unwrap();
+        let chain = chain.extend(&names("shop:again", shop)).unwrap();
         assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (1, 2));
     }
 
     #[test]
     fn nobody_waits_for_an_emitted_event() {
-        let (shop, db) = (name("shop"), name("db"));
-        let chain = request_of("shop").extend(&name("db:one"), Some(&db)).unwrap();
-        let chain = chain.detach(&name("shop:heard"), Some(&shop)).unwrap();
+        let (shop, db) = (Some("shop"), Some("db"));
+        let chain = request_of("shop").extend(&names("db:one", db)).unwrap();
+        let chain = chain.detach(&names("shop:heard", shop)).unwrap();
         assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (0, 0));
-        let chain = chain.extend(&name("shop:ask"), Some(&shop)).unwrap();
+        let chain = chain.extend(&names("shop:ask", shop)).unwrap();
         assert_eq!((chain.reentrance("db"), chain.reentrance("shop")), (0, 1));
         assert_eq!(chain.depth(), 3, "its depth goes on all the same");
     }

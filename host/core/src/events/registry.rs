@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use http::StatusCode;
 
 use super::Payload;
@@ -11,19 +12,31 @@ use super::caller::{Delivery, Listener, Opaque, Subscription};
 use super::queue::Queue;
 use crate::crash::SERVER_CHANNEL;
 use crate::routing::{MAX_NAME_BYTES, excerpt, is_unprintable};
-use crate::{Charge, Error, ErrorKind, Failure, FailureCode};
+use crate::{Charge, Error, ErrorKind, Failure, FailureCode, Sharded};
 
 /// A listener in its place.
 pub(crate) struct Registered {
-    /// `channel:event`.
-    pub(crate) name: Arc<str>,
-    /// Where the event's own name begins in `name`.
-    pub(crate) name_at: usize,
-    pub(crate) module: Option<Arc<str>>,
+    pub(crate) names: ListenerNames,
     pub(crate) listener: Arc<dyn Listener>,
     pub(crate) queue: Arc<Queue<Emitted>>,
     /// The number of its events in the queue.
-    waiting: AtomicUsize,
+    waiting: CachePadded<AtomicUsize>,
+}
+
+/// The names of a listener: chains of calls keep them, and not the listener.
+#[derive(Clone, Debug)]
+pub(crate) struct ListenerNames {
+    /// `channel:event`.
+    pub(crate) full: String,
+    /// Where the event's own name begins in `full`.
+    pub(crate) event_at: usize,
+    pub(crate) module: Option<String>,
+}
+
+/// A listener, with names that only the chains of one shard share.
+pub(crate) struct Listed {
+    pub(crate) names: Arc<ListenerNames>,
+    pub(crate) registered: Arc<Registered>,
 }
 
 /// One emitted event in a queue.
@@ -52,21 +65,28 @@ fn owner(module: Option<&str>) -> String {
     module.map_or("the host application".to_owned(), |module| format!("module `{module}`"))
 }
 
-impl Registered {
-    fn listener_name(&self) -> ListenerName {
-        ListenerName {
-            channel: self.name[..self.name_at - 1].to_owned(),
-            event: self.name[self.name_at..].to_owned(),
-            module: self.module.as_deref().map(str::to_owned),
-        }
+impl ListenerNames {
+    /// The event's name within its channel.
+    pub(crate) fn event(&self) -> &str {
+        &self.full[self.event_at..]
     }
 
+    fn listener_name(&self) -> ListenerName {
+        ListenerName {
+            channel: self.full[..self.event_at - 1].to_owned(),
+            event: self.event().to_owned(),
+            module: self.module.clone(),
+        }
+    }
+}
+
+impl Registered {
     /// Reserves a place in the queue, of which this listener may have `limit`.
     pub(crate) fn reserve(&self, limit: usize) -> Result<(), Failure> {
         let more = |waiting| (waiting < limit).then_some(waiting + 1);
         let reserved = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         reserved.map(drop).map_err(|_| {
-            let message = format!("the queue of `{}` is full with {limit} events", self.name);
+            let message = format!("the queue of `{}` is full with {limit} events", self.names.full);
             Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message)
         })
     }
@@ -82,16 +102,23 @@ impl Registered {
 pub(crate) struct Registry {
     channels: BTreeMap<String, ChannelListeners>,
     /// Event name without a channel, to every channel that has it.
-    plain: HashMap<String, Vec<Arc<Registered>>>,
+    plain: HashMap<String, Vec<Entry>>,
     /// Listeners of the server's own events; the only ones that may be several to one event (spec E2).
-    server: HashMap<String, Vec<Arc<Registered>>>,
+    server: HashMap<String, Vec<Entry>>,
+}
+
+/// A listener of a registry.
+type Entry = Arc<Sharded<Listed>>;
+
+fn names(entry: &Entry) -> &ListenerNames {
+    &entry.local().registered.names
 }
 
 /// It stays when its last listener is gone, for the queue: events keep their order across a change of listeners.
 #[derive(Clone, Default)]
 struct ChannelListeners {
     queue: Arc<Queue<Emitted>>,
-    events: BTreeMap<String, Arc<Registered>>,
+    events: BTreeMap<String, Entry>,
 }
 
 impl Registry {
@@ -104,16 +131,22 @@ impl Registry {
         } = subscription;
         check_name("channel", &channel, |c| c == ':')?;
         check_name("event", &event, |_| false)?;
-        let owned_by = module.as_deref().map(Arc::from);
+        let names_of_entry = ListenerNames {
+            full: format!("{channel}:{event}"),
+            event_at: channel.len() + 1,
+            module: module.clone(),
+        };
         let entry = |queue: &Arc<Queue<Emitted>>| {
-            Arc::new(Registered {
-                name: format!("{channel}:{event}").into(),
-                name_at: channel.len() + 1,
-                module: owned_by,
+            let registered = Arc::new(Registered {
+                names: names_of_entry,
                 listener,
                 queue: queue.clone(),
-                waiting: AtomicUsize::new(0),
-            })
+                waiting: CachePadded::default(),
+            });
+            Arc::new(Sharded::new(move || Listed {
+                names: Arc::new(registered.names.clone()),
+                registered: registered.clone(),
+            }))
         };
         if channel == SERVER_CHANNEL {
             // A queue each: a slow subscriber must not keep the news from the others.
@@ -125,7 +158,7 @@ impl Registry {
         }
         let group = self.channels.entry(channel.clone()).or_default();
         if let Some(other) = group.events.get(&event) {
-            let (first, second) = (owner(other.module.as_deref()), owner(module.as_deref()));
+            let (first, second) = (owner(names(other).module.as_deref()), owner(module.as_deref()));
             let message = if first == second {
                 format!("event `{event}` of channel `{channel}` would have two listeners in {first}, expected one")
             } else {
@@ -141,7 +174,7 @@ impl Registry {
 
     /// Takes every listener of a module out. Events that wait for them are heard all the same.
     pub(crate) fn remove(&mut self, module: &str) {
-        let stays = |entry: &Arc<Registered>| entry.module.as_deref() != Some(module);
+        let stays = |entry: &Entry| names(entry).module.as_deref() != Some(module);
         for channel in self.channels.values_mut() {
             channel.events.retain(|_, entry| stays(entry));
         }
@@ -151,12 +184,12 @@ impl Registry {
         self.plain.retain(|_, entries| !entries.is_empty());
     }
 
-    pub(crate) fn server(&self, event: &str) -> &[Arc<Registered>] {
+    pub(crate) fn server(&self, event: &str) -> &[Entry] {
         self.server.get(event).map_or(&[], Vec::as_slice)
     }
 
     /// Finds a listener (spec C2).
-    pub(crate) fn find(&self, name: &str) -> Result<&Arc<Registered>, Failure> {
+    pub(crate) fn find(&self, name: &str) -> Result<&Entry, Failure> {
         if name.is_empty() {
             let message = "the event has an empty name; expected `channel:event`, or the event's name alone";
             return Err(Failure::internal(FailureCode::UNKNOWN_EVENT, message));
@@ -170,7 +203,7 @@ impl Registry {
 
     /// Every listener that a name can mean: the event of a channel that the first part names, and the plain event of that
     /// name. If the first part names a channel without that event, the name means none.
-    fn readings(&self, name: &str) -> (Option<&Arc<Registered>>, &[Arc<Registered>]) {
+    fn readings(&self, name: &str) -> (Option<&Entry>, &[Entry]) {
         let in_channel = name
             .split_once(':')
             .and_then(|(first, rest)| Some((self.channels.get(first)?, rest)))
@@ -188,14 +221,14 @@ impl Registry {
         in_channel
             .into_iter()
             .chain(plain)
-            .map(|entry| entry.listener_name())
+            .map(|entry| names(entry).listener_name())
             .collect()
     }
 
     /// The names of all listeners.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let listeners = self.channels.values().flat_map(|channel| channel.events.values());
-        listeners.map(|entry| &*entry.name)
+        listeners.map(|entry| &*names(entry).full)
     }
 
     fn unknown(&self, name: &str) -> Failure {
@@ -209,14 +242,14 @@ impl Registry {
         let nearest = known
             .take(MAX_COMPARED)
             .map(|entry| {
-                let own = &entry.name[entry.name_at..];
-                let likeness = strsim::jaro_winkler(name, &entry.name).max(strsim::jaro_winkler(name, own));
-                (likeness, entry)
+                let known = names(entry);
+                let likeness = strsim::jaro_winkler(name, &known.full).max(strsim::jaro_winkler(name, known.event()));
+                (likeness, known)
             })
             .max_by(|(a, _), (b, _)| a.total_cmp(b));
         match nearest {
-            Some((likeness, entry)) if likeness > 0.7 => {
-                message.push_str(&format!("; the nearest known is `{}`", entry.name));
+            Some((likeness, known)) if likeness > 0.7 => {
+                message.push_str(&format!("; the nearest known is `{}`", known.full));
             }
             Some(_) => {}
             None => message.push_str("; no channel is registered"),
@@ -228,14 +261,14 @@ impl Registry {
 /// The most listeners among which the nearest name is searched.
 const MAX_COMPARED: usize = 256;
 
-fn ambiguous<'r>(name: &str, entries: impl Iterator<Item = &'r Arc<Registered>>) -> Failure {
+fn ambiguous<'r>(name: &str, entries: impl Iterator<Item = &'r Entry>) -> Failure {
     const SHOWN: usize = 8;
-    let mut names: Vec<_> = entries.map(|entry| format!("`{}`", entry.name)).collect();
-    if names.len() > SHOWN {
-        let more = names.split_off(SHOWN).len();
-        names.push(format!("{more} others"));
+    let mut found: Vec<_> = entries.map(|entry| format!("`{}`", names(entry).full)).collect();
+    if found.len() > SHOWN {
+        let more = found.split_off(SHOWN).len();
+        found.push(format!("{more} others"));
     }
-    let message = format!("event `{name}` could be any of {}; name the channel", names.join(", "));
+    let message = format!("event `{name}` could be any of {}; name the channel", found.join(", "));
     Failure::internal(FailureCode::AMBIGUOUS_EVENT, message)
 }
 

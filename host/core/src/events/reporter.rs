@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Payload;
 use super::bursts::MAX_CRASH_LINE;
-use super::bus::Bus;
+use super::bus::{Bus, LiveBus};
 use super::chain::Chain;
 use crate::crash::{SERVER_CHANNEL, ServerCrashed};
 use crate::routing::paragraph;
@@ -44,7 +44,22 @@ impl Bus {
     }
 
     /// Logs a crash and emits it as `server:crashed`.
-    pub fn report(&self, mut crash: Crash) {
+    pub fn report(&self, crash: Crash) {
+        self.live().report(crash);
+    }
+
+    /// Emits an event of the server's own, on the channel `server`, to every listener that it has. An event that cannot
+    /// be emitted is an error in the log.
+    pub fn announce<E: Event>(&self, payload: &E::Payload)
+    where
+        E::Payload: Serialize,
+    {
+        self.live().announce::<E>(payload);
+    }
+}
+
+impl LiveBus {
+    fn report(&self, mut crash: Crash) {
         if crash.message.len() > MAX_CRASH_LINE {
             let cut = paragraph(&crash.message, MAX_CRASH_LINE).to_string();
             crash.message = cut;
@@ -71,9 +86,7 @@ impl Bus {
         }
     }
 
-    /// Emits an event of the server's own, on the channel `server`, to every listener that it has. An event that cannot
-    /// be emitted is an error in the log.
-    pub fn announce<E: Event>(&self, payload: &E::Payload)
+    fn announce<E: Event>(&self, payload: &E::Payload)
     where
         E::Payload: Serialize,
     {

@@ -8,6 +8,8 @@ use http::{Method, Uri};
 use pointwork_patterns::text::{BadText, decode};
 use smallvec::SmallVec;
 
+use crate::Shard;
+
 /// The target of a request is not a path that can be routed. The answer is 400 (spec P8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -164,11 +166,14 @@ pub struct Params {
 
 #[derive(Clone)]
 struct Captured {
-    names: Arc<[Arc<str>]>,
+    names: Shard<Names>,
     source: Source,
     /// One for each name, each within the source.
     ranges: Ranges,
 }
+
+/// The names of the parameters of a pattern.
+pub(super) type Names = Arc<[Arc<str>]>;
 
 /// Four cover nearly every route without an allocation, in 32 bytes.
 pub(super) type Ranges = SmallVec<[(u32, u32); 4]>;
@@ -190,14 +195,10 @@ impl Source {
 }
 
 impl Params {
-    pub(super) fn new(names: &Arc<[Arc<str>]>, source: Source, ranges: Ranges) -> Self {
+    pub(super) fn new(names: Shard<Names>, source: Source, ranges: Ranges) -> Self {
         debug_assert_eq!(names.len(), ranges.len());
         Self {
-            captured: Some(Captured {
-                names: Arc::clone(names),
-                source,
-                ranges,
-            }),
+            captured: Some(Captured { names, source, ranges }),
         }
     }
 
@@ -215,7 +216,7 @@ impl Params {
 
     /// Names and values, in the order of the pattern.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        let names = self.captured.as_ref().map_or(&[][..], |captured| &captured.names);
+        let names = self.captured.as_ref().map_or(&[][..], |captured| &**captured.names);
         names
             .iter()
             .enumerate()

@@ -12,7 +12,8 @@ use super::conflict::{Conflict, Conflicts, Party};
 use super::matcher::{Selected, Shape, ShapeId, Trie, allow, capture};
 use super::method::MethodFilter;
 use super::owner::Owner;
-use super::path::{BadTarget, Params, Path, Ranges, RequestTarget};
+use super::path::{BadTarget, Names, Params, Path, Ranges, RequestTarget};
+use crate::Sharded;
 
 /// One route: the requests that it answers, its owner, and a value for the user of the table.
 #[derive(Clone, Debug)]
@@ -66,6 +67,8 @@ impl TableOptions {
 #[derive(Debug)]
 pub struct Table<T> {
     routes: Vec<RouteEntry<T>>,
+    /// The names of the parameters of each route; requests share them.
+    names: Vec<Sharded<Names>>,
     shapes: Vec<Shape>,
     trie: Trie,
     server_allow: HeaderValue,
@@ -136,7 +139,9 @@ impl<T> Table<T> {
             });
         }
         let server_allow = allow(&shapes);
+        let names = entries.iter().map(|entry| entry.pattern.shared_names().clone());
         Ok(Self {
+            names: names.map(Sharded::of).collect(),
             routes: entries,
             shapes,
             trie,
@@ -221,7 +226,8 @@ impl<T> Table<T> {
         let params = if ranges.is_empty() {
             Params::default()
         } else {
-            Params::new(entry.pattern.shared_names(), path.into_source(), ranges)
+            let names = self.names[selected.route].local().clone();
+            Params::new(names, path.into_source(), ranges)
         };
         Resolution::Matched {
             entry,
