@@ -65,6 +65,7 @@ fn follow(process: pid_t) -> Result<Vec<Span>> {
                 ensure!(status == 0, "the traced process ended with the status {status:#x}");
                 return Ok(spans);
             }
+            known.remove(&thread);
             continue;
         }
         let is_new = known.insert(thread);
