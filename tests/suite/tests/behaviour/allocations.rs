@@ -84,7 +84,7 @@ fn allocations(app: &App, path: &str, body: &'static str, id: Option<&'static st
 }
 
 /// An application with a handler and a module, which listens to `quiet:hear`.
-async fn application(options: AppOptions) -> Result<App> {
+pub(crate) async fn application(options: AppOptions) -> Result<App> {
     let app = App::with_options(options)?;
     app.get("/native/:id", |ctx: Context| async move {
         ctx.param("id").map(str::to_owned)

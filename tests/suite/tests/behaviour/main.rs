@@ -9,6 +9,10 @@ mod guests;
 mod in_process;
 mod judge;
 mod mounting;
+#[cfg(target_os = "linux")]
+mod ptrace;
+#[cfg(target_os = "linux")]
+mod system_calls;
 mod without_tokio;
 
 use std::cell::Cell;
@@ -44,6 +48,10 @@ fn main() -> ExitCode {
     if let Err(error) = keep_compiled(&directory.join("components")) {
         panic!("{error}: {:?}", std::error::Error::source(&error));
     }
+    #[cfg(target_os = "linux")]
+    if let Some(ended) = system_calls::traced() {
+        return ended;
+    }
     let fixtures = Fixtures::new(directory);
     let mut trials = Vec::new();
     for adapter in adapters::subjects() {
@@ -76,6 +84,8 @@ fn main() -> ExitCode {
         in_process::all(),
         judge::all(),
         mounting::all(),
+        #[cfg(target_os = "linux")]
+        system_calls::all(),
         without_tokio::all(),
     ] {
         trials.extend(file);
