@@ -46,7 +46,7 @@ setHost({
   // They are the same in each call of a version, and outside of a call there are none.
   variables: () => (inCall() ? (variables ??= environment.variables()) : []),
   log(level, target, message, fields) {
-    if (inCall()) hostLog.write(level, target, message, fields);
+    if (inCall()) hostLog.write(level, target, message.toWellFormed(), fields.map(({ name, value }) => ({ name: name.toWellFormed(), value: value.toWellFormed() })));
     else globals.__pointworkPrinted?.push(message);
   },
   panicked: hostLog.panicked,

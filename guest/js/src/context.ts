@@ -6,7 +6,7 @@ import { BadRequestException, HttpException, thrown, UnauthorizedException, Unsu
 import type { Guard, GuardValue } from './guards.js';
 import { essence } from './header.js';
 import { chain, date, host, type Maybe, type RawContext, type RawPayload } from './host.js';
-import { jsonFault, lineAndColumn } from './json.js';
+import { DEEPEST, depthFault, jsonFault, lineAndColumn } from './json.js';
 import { BodyWriter, chunksOf } from './body.js';
 import { boundaryOf, Part, readParts } from './multipart.js';
 import { fromUtf8 } from './platform/utf8.js';
@@ -361,16 +361,13 @@ function isJson(type: string): boolean {
 }
 
 function parseJson(text: string): unknown {
+  const deep = depthFault(text);
+  if (deep !== undefined) throw new BadRequestException(`body: it is nested more than ${DEEPEST} deep at ${lineAndColumn(text, deep)}`);
   try {
     return JSON.parse(text);
   } catch {
-    let problem: string;
-    try {
-      const fault = jsonFault(text);
-      problem = fault ? `expected ${fault.expected} at ${lineAndColumn(text, fault.index)}` : 'it cannot be read as JSON';
-    } catch {
-      problem = 'it is nested too deeply';
-    }
+    const fault = jsonFault(text);
+    const problem = fault ? `expected ${fault.expected} at ${lineAndColumn(text, fault.index)}` : 'it cannot be read as JSON';
     throw new BadRequestException(`body: ${problem}`);
   }
 }

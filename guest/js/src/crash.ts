@@ -16,14 +16,14 @@ const HINTS: Record<string, string> = {
 
 /** The report of an error that no reply was made of. */
 export function crashOf(error: unknown): RawCrash {
-  if (!(error instanceof Error)) return { message: `not an Error was thrown: ${text(error)}`, exception: null, stack: [] };
+  if (!(error instanceof Error)) return { message: `not an Error was thrown: ${text(error)}`.toWellFormed(), exception: null, stack: [] };
   const causes: string[] = [];
   for (let cause = error.cause; cause !== undefined && causes.length < 8; cause = cause instanceof Error ? cause.cause : undefined) {
     causes.push(`; caused by ${cause instanceof Error ? `${cause.name}: ${cause.message}` : text(cause)}`);
   }
   const missing = error instanceof ReferenceError ? /^'?(\w+)'? is not defined/.exec(error.message)?.[1] : undefined;
   const hint = missing !== undefined && HINTS[missing] ? `: ${HINTS[missing]}` : '';
-  return { message: `${error.message}${hint}${causes.join('')}`, exception: error.name, stack: framesOf(error) };
+  return { message: `${error.message}${hint}${causes.join('')}`.toWellFormed(), exception: error.name, stack: framesOf(error) };
 }
 
 function text(value: unknown): string {

@@ -1,4 +1,6 @@
+import type { BodyWriter } from './body.js';
 import { Context } from './context.js';
+import { crashLine } from './crash.js';
 import { Delivery } from './delivery.js';
 import { failure, HttpException, thrown } from './exceptions.js';
 import { isGuardClass, type Guard, type Interceptor } from './guards.js';
@@ -133,7 +135,13 @@ export class Dispatcher {
     const wrong = outcome.problem();
     if (wrong) return this.#failed(wrong, ctx);
     const { body } = outcome;
-    if (isStreamed(body)) return chain(writePieces(ctx, outcome, body), (): RawOutcome => this.#closed(ctx, { tag: 'deferred' }));
+    if (isStreamed(body)) {
+      return attempt(
+        () => writePieces(ctx, outcome, body),
+        (): RawOutcome => this.#closed(ctx, { tag: 'deferred' }),
+        (error) => this.#failed(error, ctx),
+      );
+    }
     return this.#closed(ctx, { tag: 'reply', val: { status: outcome.status, headers: rawHeaders(outcome), body } });
   }
 
@@ -217,25 +225,31 @@ function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inne
   return chain(interceptor.intercept(ctx, next) as Maybe<unknown>, (value) => toOutcome(value, 'what an interceptor returned'));
 }
 
-/** Writes the pieces after the handler has returned. An error breaks the reply off; when the client leaves, the rest is dropped. */
+/**
+ * Writes the pieces after the handler has returned. An error before the first piece is thrown, since nothing is sent yet; a later one
+ * breaks the reply off. When the client leaves, the rest is dropped.
+ */
 async function writePieces(ctx: Context, reply: Reply, pieces: Pieces): Promise<void> {
-  const writer = ctx.openReply({ status: reply.status, headers: reply.headers });
   const iterator = iteratorOf(pieces);
+  const next = (): Maybe<Uint8Array | undefined> =>
+    chain(iterator.next(), ({ done, value }) => (done ? undefined : pieceBytes(value)));
+  let writer: BodyWriter | undefined;
   let isOver = false;
   try {
-    for (;;) {
-      const next = iterator.next();
-      const { done, value } = isThenable(next) ? await next : next;
-      isOver = done === true;
-      if (isOver) break;
-      await writer.write(pieceBytes(value));
+    let piece = await next();
+    writer = ctx.openReply({ status: reply.status, headers: reply.headers });
+    while (piece) {
+      await writer.write(piece);
+      piece = await next();
     }
+    isOver = true;
     await writer.finish();
   } catch (error) {
-    writer.close();
+    writer?.close();
     const hasLeft = error instanceof HttpException && error.code === 'gone';
-    if (!hasLeft) log.error(`the reply is broken off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    if (writer && !hasLeft) log.error(`the reply is broken off: ${crashLine(error)}`);
     // A generator cleans up in its `finally`.
     if (!isOver) await iterator.return?.();
+    if (!writer) throw error;
   }
 }

@@ -144,7 +144,7 @@ export function thrown(error: HttpException): RawThrown {
   return {
     status: shown.getStatus(),
     headers: shown.headers.map(([name, value]) => rawHeader(name, value)),
-    message,
+    message: message.toWellFormed(),
     details: Object.keys(fields).length === 0 ? null : jsonText(fields, `the body of ${error.name}`),
   };
 }
@@ -156,7 +156,7 @@ export function failure(error: HttpException): RawFailure {
     code: error.code,
     status: error.getStatus(),
     headers: error.headers.map(([name, value]) => rawHeader(name, value)),
-    message,
+    message: message.toWellFormed(),
     details: Object.keys(fields).length === 0 ? null : jsonText(fields, `the body of ${error.name}`),
   };
 }

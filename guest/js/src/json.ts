@@ -21,7 +21,10 @@ export function jsonText(value: unknown, what: string, name?: string): string {
 /** Finds what `JSON.stringify` refuses, since its error does not say where it is. */
 function unfit(value: unknown, path: string, above: unknown[]): string | undefined {
   if (typeof value === 'bigint') return `${at(path)} is the BigInt ${value}n, expected a number or a text`;
-  if (typeof value !== 'object' || value === null || typeof (value as { toJSON?: unknown }).toJSON === 'function') return undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { toJSON } = value as { toJSON?: unknown };
+  // Its error is thrown again, with its own place.
+  if (typeof toJSON === 'function') return unfit((toJSON as () => unknown).call(value), path, [...above, value]);
   if (above.includes(value)) return `${at(path)} refers to a value that contains it`;
   above.push(value);
   for (const key of Object.keys(value)) {
@@ -41,6 +44,39 @@ export function lineAndColumn(text: string, index: number): string {
   const before = text.slice(0, index);
   const lines = before.split('\n');
   return `line ${lines.length} column ${(lines[lines.length - 1] ?? '').length + 1}`;
+}
+
+/** How deep the JSON of a client may be nested. The engine reads it by recursion, and the end of its stack would be a crash. */
+export const DEEPEST = 128;
+
+/** The index of the first bracket that is too deep. What is no JSON in another way is left to the parser, which stops there. */
+export function depthFault(text: string): number | undefined {
+  // Most texts have fewer brackets than that.
+  if (text.split('[', DEEPEST + 2).length + text.split('{', DEEPEST + 2).length - 2 <= DEEPEST) return undefined;
+  const marks = /["[\]{}]/g;
+  let depth = 0;
+  for (let found = marks.exec(text); found; found = marks.exec(text)) {
+    const [mark] = found;
+    if (mark === '"') {
+      const end = stringEnd(text, found.index);
+      if (end === undefined) return undefined;
+      marks.lastIndex = end + 1;
+    } else {
+      depth += mark === '[' || mark === '{' ? 1 : -1;
+      if (depth > DEEPEST) return found.index;
+    }
+  }
+  return undefined;
+}
+
+/** The index of the quotation mark that ends the text which begins at `start`. */
+function stringEnd(text: string, start: number): number | undefined {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end;
+    while (text[before - 1] === '\\') before -= 1;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return undefined;
 }
 
 /**

@@ -43,7 +43,7 @@ export class Reply {
   }
 
   static text(text: string, init?: ReplyInit): Reply {
-    return new Reply({ tag: 'text', val: text }, init);
+    return new Reply({ tag: 'text', val: text.toWellFormed() }, init);
   }
 
   static html(text: string, init?: ReplyInit): Reply {
@@ -153,7 +153,7 @@ async function ofResponse(response: ResponseLike): Promise<Reply> {
 export function toReply(value: unknown, what: string): Reply {
   switch (typeof value) {
     case 'string':
-      return new Reply({ tag: 'text', val: value });
+      return new Reply({ tag: 'text', val: value.toWellFormed() });
     case 'object':
       if (value === null) break;
       if (value instanceof Reply) return value;
@@ -176,7 +176,7 @@ const NO_HEADERS: RawHeader[] = [];
 export function plainReply(value: unknown, what: string, name: string): RawOutcome | undefined {
   let body: RawBody;
   if (typeof value === 'string') {
-    body = { tag: 'text', val: value };
+    body = { tag: 'text', val: value.toWellFormed() };
   } else {
     if (typeof value !== 'object' || value === null) return undefined;
     const prototype: unknown = Object.getPrototypeOf(value);

@@ -121,6 +121,36 @@ test('a crash names message, type, file and line', async () => {
   assert.match(crashes[4]?.message ?? '', /fetch is not defined: a module has none; call an event/);
 });
 
+test('what the host refuses as text, and the errors of a stream and of `toJSON`', async () => {
+  const { request, lines, crashes } = await run(`
+    import { NotFoundException } from '@pointwork/guest';
+    @Controller() class Page {
+      @Get('a') a() { console.log('a\\ud800b'); return 'a\\ud800b'; }
+      @Get('b') b() { throw new NotFoundException('a\\ud800b'); }
+      @Get('c') c() { throw new Error('a\\ud800b'); }
+      @Get('d') async *d() { yield 'a'; throw new RangeError('late'); }
+      @Get('e') async *e() { throw new NotFoundException('early'); }
+      @Get('f') *f() { throw new RangeError('early'); }
+      @Get('g') g() {
+        return { a: { toJSON() { throw new TypeError('of toJSON'); } } };
+      }
+      @Get('h') h() { return { a: { toJSON: () => ({ b: 1n }) } }; }
+    }
+    export default module({ controllers: [Page] });`);
+  const outcome = (name: string): unknown => JSON.parse(JSON.stringify(raw(name)));
+  const raw = (name: string): unknown => { try { return request(name); } catch (error) { return String(error); } };
+  assert.equal(outcome('a'), 'a\ufffdb');
+  assert.deepEqual(lines.splice(0), ['info: a\ufffdb']);
+  assert.equal(outcome('d'), 'a');
+  assert.deepEqual(lines.splice(0), ['error: the reply is broken off: RangeError: late at src/module.ts:8']);
+  for (const name of ['c', 'f', 'g', 'h']) raw(name);
+  assert.deepEqual(
+    crashes.map(({ message, stack }) => [message, stack[0]?.line]),
+    [['a\ufffdb', 7], ['early', 10], ['of toJSON', 12], ['what was returned by `Page.h` cannot be written as JSON: `a.b` is the BigInt 1n, expected a number or a text', crashes[3]?.stack[0]?.line]],
+  );
+  assert.deepEqual(lines, []);
+});
+
 test('what is wrong is told at build, with its place', async () => {
   const refused = async (source: string, expected: RegExp, more: Record<string, string> = {}): Promise<void> => {
     const folder = project({ 'src/module.ts': HEAD + source, ...more });

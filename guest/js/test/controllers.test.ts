@@ -350,6 +350,29 @@ test('cookies, plain and signed', async () => {
   assert.deepEqual((await replies.get('/cookies', { cookies: { s: s.replace('ä', 'e') } })).json(), {});
 });
 
+test('JSON that is nested too deeply, and an error before the first piece of a stream', async () => {
+  @Controller() class Page {
+    @Post() async read(ctx: Context) { return typeof (await ctx.json()); }
+    @Get('early') async *early() { if (Math.random() < 2) throw new NotFoundException('early'); yield 'a'; }
+    @Get('guarded') @HttpCode(201) *guarded() { if (Math.random() < 2) throw new NotFoundException('early'); yield 'a'; }
+  }
+  const app = testApp({ controllers: [Page] });
+  const post = async (body: string) => {
+    const answer = await app.post('/', { body, headers: { 'content-type': 'application/json' } });
+    return answer.status === 200 ? answer.text() : answer.json().message;
+  };
+  const nested = (depth: number, inner = '') => '['.repeat(depth) + inner + ']'.repeat(depth);
+  assert.equal(await post(nested(128)), 'object');
+  assert.equal(await post(nested(129)), 'body: it is nested more than 128 deep at line 1 column 129');
+  assert.equal(await post(`[${Array(500).fill('{"a":"[[\\\\\\"["}').join()}]`), 'object');
+  assert.equal(await post(`{"]":${'["]\\"]",'.repeat(100000)}`), 'body: it is nested more than 128 deep at line 1 column 1022');
+  assert.equal(await post(`${'['.repeat(200)}"`), 'body: it is nested more than 128 deep at line 1 column 129');
+  for (const path of ['/early', '/guarded']) {
+    const answer = await app.get(path);
+    assert.deepEqual([answer.status, answer.json().message], [404, 'early']);
+  }
+});
+
 test('conditional requests', async () => {
   const replies = testApp({ controllers: [Replies] });
   const status = async (method: string, headers: Record<string, string>) => (await replies.request(method, '/etag', { headers })).status;
