@@ -15,6 +15,9 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// The packages of the SDK, as folders below that of `pointwork-guest`.
 const PACKAGES: [&str; 4] = ["", "macros/", "events/", "patterns/"];
 
+/// `cargo fmt --all` formats path dependencies too.
+const RUSTFMT: &str = "disable_all_formatting = true\n";
+
 /// A path dependency shows the lints of a newer compiler, which a dependency from a registry does not. The attribute also
 /// holds under `RUSTFLAGS="-D warnings"`, unlike a table `[lints]`.
 const ALLOW: &str = "#![allow(warnings)] // Vendored: `pointwork vendor` writes this folder.\n";
@@ -48,10 +51,18 @@ fn list(files: &[(String, String)]) -> Result<String> {
     Ok(list)
 }
 
-/// The files that a build of the SDK needs, by their paths below the folder of `pointwork-guest`.
+/// The files of the copy, by their paths below the folder of `pointwork-guest`.
 fn pack(root: &Path) -> Result<Vec<(String, String)>> {
     let workspace: Table = read(&root.join("Cargo.toml"))?.parse()?;
-    let mut files = vec![("LICENSE".to_owned(), read(&root.join("LICENSE"))?)];
+    let readme = read(&root.join("host/cli/src/toolchains/rust/template/vendor.md.in"))?;
+    let mut files = vec![
+        ("LICENSE".to_owned(), read(&root.join("LICENSE"))?),
+        (
+            "README.md".to_owned(),
+            readme.replace("@VERSION@", &env("CARGO_PKG_VERSION")?),
+        ),
+        ("rustfmt.toml".to_owned(), RUSTFMT.to_owned()),
+    ];
     for package in PACKAGES {
         let folder = format!("guest/rust/{package}");
         let mut manifest =

@@ -153,6 +153,10 @@ impl LogFormat {
         // tracing-subscriber escapes those of texts; what is left is a colour.
         let is_colour = |character| character == '\u{1b}';
         let text = line.strip_suffix('\n').unwrap_or(line);
+        // Most lines, as those of the access log, need no look at each character.
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | 0x1b)) {
+            return line.into();
+        }
         if !text.contains(|character| is_unprintable(character) && !is_colour(character)) {
             return line.into();
         }

@@ -26,6 +26,7 @@ mod routes;
 mod serve;
 mod table;
 mod token;
+mod toolchains;
 mod ui;
 mod watch;
 mod worker;

@@ -6,11 +6,12 @@ use pointwork::App;
 use pointwork_config::{Config, FILE_NAME, Module, suggest};
 
 use crate::app;
-use crate::build::{self, BuildArgs};
+use crate::build;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::ui::Terminal;
+use crate::toolchains::{self, BuildOptions};
+use crate::ui::{Terminal, relative};
 
 /// The arguments that name modules.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -53,7 +54,7 @@ impl ModuleArgs {
     }
 
     /// Builds the modules with a `build` whose component is missing, or with `--build` all that have one. It blocks until
-    /// cargo ends.
+    /// the tools end.
     pub(crate) fn prepare(&self, config: &Config, terminal: &mut Terminal) -> Result<()> {
         for module in &config.modules {
             let missing = !module.path.exists();
@@ -64,17 +65,19 @@ impl ModuleArgs {
                         module.name,
                         package.display()
                     ));
-                    build::find_manifest(package).map_err(|error| error.with_exit(Exit::Config))?;
-                    let args = BuildArgs::of_module(package, module.target.as_deref(), &module.path);
-                    build::build(&args, terminal)?;
+                    toolchains::at(package).map_err(|error| error.with_exit(Exit::Config))?;
+                    let options = BuildOptions {
+                        target: module.target.clone(),
+                        ..BuildOptions::default()
+                    };
+                    let project = toolchains::find(package, None, &options, terminal)?;
+                    build::build(&project, &options, &module.path, terminal)?;
                 }
                 None if missing => {
                     let path = module.path.display();
                     let message = format!("the component of module `{}` does not exist: `{path}`", module.name);
                     let exit = app::exit_of_unreadable(config);
-                    return Err(
-                        Error::new(exit, message).with_hint("`pointwork build` builds one from a cargo package")
-                    );
+                    return Err(Error::new(exit, message).with_hint("`pointwork build` builds one from its sources"));
                 }
                 Some(package) => warn_of_newer_source(module, package, terminal),
                 None => {}
@@ -86,8 +89,8 @@ impl ModuleArgs {
 
 /// Warns if a source changed after the component was built.
 fn warn_of_newer_source(module: &Module, package: &Path, terminal: &mut Terminal) {
-    if let Some(source) = build::newer_source(package, &module.path) {
-        let (component, source) = (module.path.display(), build::relative(&source).display());
+    if let Some(source) = toolchains::newer_source(package, &module.path) {
+        let (component, source) = (module.path.display(), relative(&source).display());
         let name = &module.name;
         terminal.warning(format_args!(
             "the component of module `{name}`, {component}, is older than its source {source}"
@@ -106,7 +109,9 @@ pub(crate) fn explain_no_routes(config: &Config, app: &App, terminal: &mut Termi
     if !modules.is_empty() {
         let names = suggest::list(modules.iter().map(|module| &*module.name), "and");
         terminal.warning(format_args!("there are no routes: no controller in {names}"));
-        terminal.hint("a controller has the attribute `#[controller]`, and its module names it in `module!`");
+        for (language, _) in toolchains::used_by(&config.modules) {
+            terminal.hint(language.no_controller);
+        }
         return;
     }
     let file = Some(config.file()).filter(|file| !file.as_os_str().is_empty());
@@ -123,7 +128,7 @@ const NO_MODULE: &str = "\
 
 [[module]]
 path = \"target/pointwork/shop.wasm\"
-build = \".\"  # the folder of its Cargo.toml";
+build = \".\"  # the folder of its sources";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! The output of the command line.
 
 use std::io::{self, Stderr, Stdout, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -30,6 +31,14 @@ pub(crate) const STRONG: Style = Style::new().bold();
 /// `text` in a style.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{style}{text}{style:#}"))
+}
+
+/// The path relative to the current directory, if it lies below it.
+pub(crate) fn relative(path: &Path) -> &Path {
+    std::env::current_dir()
+        .ok()
+        .and_then(|here| path.strip_prefix(here).ok())
+        .unwrap_or(path)
 }
 
 /// The two streams of a command.

@@ -45,12 +45,12 @@
 //! [[module]]                    # routes are listed in the order of the modules
 //! name = "products"             # default: the file's name without `.wasm`
 //! path = "target/pointwork/products.wasm"
-//! build = "controllers"         # a cargo package to build it from
+//! build = "controllers"         # the folder of its sources, to build it from
 //!
 //! [[module]]
 //! path = "target/pointwork/store.wasm"
 //! build = "store"
-//! target = "wasm32-wasip2"      # of the compiler; default: wasm32-wasip1
+//! target = "wasm32-wasip2"      # of the Rust compiler; default: wasm32-wasip1
 //! memory = "256MiB"             # limits in place of those in [limits]
 //! breaker = { crashes = 5 }
 //! isolation = "exclusive"       # or "shared", "fresh"; by default the first that the component's form allows

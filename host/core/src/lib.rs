@@ -54,4 +54,4 @@ pub use files::{open_file, read_file, read_text};
 pub use memory::{Charge, MemoryAccount, MemoryExceeded};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};
 pub use routing::{Origin, RouteRecord, is_unprintable, one_line, paragraph};
-pub use sharded::{Shard, Sharded, thread_number};
+pub use sharded::{Shard, Sharded};

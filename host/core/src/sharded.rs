@@ -113,7 +113,7 @@ fn count() -> usize {
 }
 
 /// The number of this thread: threads count from 0 in the order in which they call this function or use a shard.
-pub fn thread_number() -> usize {
+fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{OrFailed, Result};
 
 /// Writes `bytes` to `path`. A reader sees the old file or the new one, never a part.
-pub(crate) fn atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(super) fn atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -17,13 +17,12 @@ use tokio::task::JoinHandle;
 use self::module::{DevModule, Outcome};
 use self::sources::{Changed, Sources};
 use crate::app::{self, Loadable};
-use crate::build::relative;
 use crate::config;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::lint;
 use crate::serve::{self, Server, ServerArgs, Signals, Watch};
-use crate::ui::Terminal;
+use crate::ui::{Terminal, relative};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +72,7 @@ impl DevArgs {
             let file = config.file().display();
             let message = format!("no module of `{file}` has a `build`, so that there are no sources to watch");
             return Err(Error::new(Exit::Config, message).with_hint(
-                "name the cargo package of a module, as in `build = \".\"`; components that change are swapped by \
+                "name the folder of a module's sources, as in `build = \".\"`; components that change are swapped by \
                  `pointwork serve --watch`",
             ));
         }
@@ -241,7 +240,8 @@ impl SourceModules {
         }
         let roots: BTreeSet<PathBuf> = modules.iter().flat_map(DevModule::roots).cloned().collect();
         let configuration = configuration_files(config);
-        let sources = Sources::new(modules.len(), roots.into_iter().collect(), configuration);
+        let languages = modules.iter().map(DevModule::language).collect();
+        let sources = Sources::new(languages, roots.into_iter().collect(), configuration);
         Ok(Self {
             app: app.clone(),
             modules,
@@ -258,7 +258,7 @@ impl SourceModules {
     async fn start(&mut self, index: usize) {
         loop {
             let module = &mut self.modules[index];
-            let (name, package) = (module.name.clone(), module.package().display().to_string());
+            let (name, package) = (module.name.clone(), module.path.display().to_string());
             self.terminal
                 .note(format_args!("building module `{name}` from {package}"));
             match self.update(index).await {
@@ -355,10 +355,10 @@ impl SourceModules {
     async fn update(&mut self, index: usize) -> Result<Outcome> {
         let module = &mut self.modules[index];
         let begun = SystemTime::now();
-        let (component, files) = module.build().await?;
-        let published = module.publish(&self.app, component).await;
+        let component = module.build().await?;
+        let published = module.publish(&self.app, component.bytes).await;
         // Directories are read; the new version should not wait for it.
-        self.sources.built(index, files, module.roots(), begun);
+        self.sources.built(index, component.sources, module.roots(), begun);
         published
     }
 }

@@ -7,17 +7,19 @@ use std::sync::Arc;
 use pointwork::{App, Change, ChangeKind, ModuleOptions};
 
 use crate::app::Loadable;
-use crate::build::{self, BuildArgs, CargoPackage};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::serve::blocking;
+use crate::toolchains::{self, BuildOptions, Component, Language, Project};
 use crate::ui::Terminal;
 
 pub(super) struct DevModule {
     pub(super) name: String,
     options: ModuleOptions,
-    args: BuildArgs,
-    package: Arc<CargoPackage>,
+    /// The path of the project, for messages.
+    pub(super) path: PathBuf,
+    build: BuildOptions,
+    project: Arc<Project>,
     /// The SHA-256 of the component that is loaded, in hex.
     digest: Option<String>,
 }
@@ -31,21 +33,26 @@ pub(super) enum Outcome {
 }
 
 impl DevModule {
-    /// Finds the package of a module, and ensures that its compiler has the target.
-    pub(super) async fn new(loadable: &Loadable<'_>, package: &Path, release: bool) -> Result<Self> {
-        build::find_manifest(package).map_err(|error| error.with_exit(Exit::Config))?;
-        let args = BuildArgs::of_development(package, loadable.module.target.as_deref(), release);
+    /// Finds the project of a module, and ensures that its tools are there.
+    pub(super) async fn new(loadable: &Loadable<'_>, path: &Path, release: bool) -> Result<Self> {
+        toolchains::at(path).map_err(|error| error.with_exit(Exit::Config))?;
+        let build = BuildOptions {
+            target: loadable.module.target.clone(),
+            development: !release,
+            ..BuildOptions::default()
+        };
         Ok(Self {
             name: loadable.module.name.clone(),
             options: loadable.options.clone(),
-            package: find(&args).await?,
-            args,
+            path: path.to_owned(),
+            project: find(path, &build).await?,
+            build,
             digest: None,
         })
     }
 
-    pub(super) fn package(&self) -> &Path {
-        self.args.path()
+    pub(super) fn language(&self) -> &'static Language {
+        self.project.language
     }
 
     pub(super) fn is_loaded(&self) -> bool {
@@ -54,13 +61,13 @@ impl DevModule {
 
     /// The directories with its sources.
     pub(super) fn roots(&self) -> &[PathBuf] {
-        &self.package.source_roots
+        &self.project.source_roots
     }
 
-    /// The folder of its package may be moved or deleted while it is watched. Cargo cannot run there then, which looks as if
-    /// there were no cargo.
+    /// The folder of its project may be moved or deleted while it is watched. A tool cannot run there then, which looks as if
+    /// there were no such tool.
     fn check_folder(&self) -> Result<()> {
-        let directory = self.package.directory();
+        let directory = &self.project.directory;
         if directory.is_dir() {
             return Ok(());
         }
@@ -69,23 +76,22 @@ impl DevModule {
         Err(Error::failed(message).with_hint("bring it back, or start `pointwork dev` where it is now"))
     }
 
-    /// Finds the package again, after a change of its manifest.
+    /// Finds the project again, after a change of its manifest.
     pub(super) async fn find(&mut self) -> Result<()> {
         self.check_folder()?;
-        self.package = find(&self.args).await?;
+        self.project = find(&self.path, &self.build).await?;
         Ok(())
     }
 
-    /// Builds the component. The second result are the files that it was built from. Cargo prints the progress of the first
-    /// build, and then warnings and errors only.
-    pub(super) async fn build(&self) -> Result<(Vec<u8>, Vec<PathBuf>)> {
+    /// Builds the component. The tools print the progress of the first build, and then warnings and errors only.
+    pub(super) async fn build(&self) -> Result<Component> {
         self.check_folder()?;
-        let package = self.package.clone();
-        let args = match self.is_loaded() {
-            true => self.args.clone().quiet(),
-            false => self.args.clone(),
+        let project = self.project.clone();
+        let options = BuildOptions {
+            quiet: self.is_loaded(),
+            ..self.build.clone()
         };
-        blocking(move || build::build_in_memory(&package, &args)).await
+        blocking(move || (project.language.build)(&project, &options)).await
     }
 
     /// Loads the component, or swaps it in.
@@ -105,9 +111,9 @@ impl DevModule {
     }
 }
 
-async fn find(args: &BuildArgs) -> Result<Arc<CargoPackage>> {
-    let args = args.clone();
-    blocking(move || build::find(&args, &mut Terminal::standard()).map(Arc::new)).await
+async fn find(path: &Path, options: &BuildOptions) -> Result<Arc<Project>> {
+    let (path, options) = (path.to_owned(), options.clone());
+    blocking(move || toolchains::find(&path, None, &options, &mut Terminal::standard()).map(Arc::new)).await
 }
 
 /// The routes that are new or gone.

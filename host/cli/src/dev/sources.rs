@@ -12,6 +12,7 @@ use notify::{Event, EventKind};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::toolchains::{Language, is_ignored};
 use crate::watch::Directories;
 
 /// The time between the first change and the build: an editor saves a file in several steps, and several files at once.
@@ -23,12 +24,6 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// The times of files lag behind the clock by a tick of the system.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
-
-/// Files that decide how every module is built. Cargo.lock is not among them, since cargo writes it.
-const SETTINGS: &[&str] = &["Cargo.toml", "config.toml", "rust-toolchain", "rust-toolchain.toml"];
-
-/// Directories that hold no sources.
-const IGNORED: &[&str] = &["node_modules", "target"];
 
 pub(super) struct Sources {
     directories: Directories,
@@ -45,8 +40,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The files that each module was built from.
-    files: Vec<HashSet<PathBuf>>,
+    /// The language of each module, and the files that it was built from.
+    modules: Vec<(&'static Language, HashSet<PathBuf>)>,
     /// The file of the configuration, and those that it names.
     configuration: HashSet<PathBuf>,
     changed: Option<Changed>,
@@ -60,17 +55,24 @@ pub(super) struct Changed {
     pub(super) since: Instant,
     /// The modules that need a build, by their places.
     pub(super) modules: BTreeSet<usize>,
-    /// Whether a Cargo.toml or the like changed.
+    /// Whether a manifest or the like changed.
     pub(super) settings: bool,
     pub(super) configuration: bool,
 }
 
 impl Sources {
-    /// Watches the trees of these directories for so many modules. The paths are absolute.
-    pub(super) fn new(modules: usize, roots: Vec<PathBuf>, configuration: HashSet<PathBuf>) -> notify::Result<Self> {
+    /// Watches the trees of these directories for modules of these languages. The paths are absolute.
+    pub(super) fn new(
+        languages: Vec<&'static Language>,
+        roots: Vec<PathBuf>,
+        configuration: HashSet<PathBuf>,
+    ) -> notify::Result<Self> {
         let shared = Arc::new(Shared::default());
         *shared.state.lock() = State {
-            files: vec![HashSet::new(); modules],
+            modules: languages
+                .into_iter()
+                .map(|language| (language, HashSet::new()))
+                .collect(),
             configuration,
             changed: None,
         };
@@ -97,11 +99,11 @@ impl Sources {
         {
             let mut state = self.shared.state.lock();
             let changed: Vec<_> = files
-                .difference(&state.files[module])
+                .difference(&state.modules[module].1)
                 .filter(is_later)
                 .cloned()
                 .collect();
-            state.files[module] = files;
+            state.modules[module].1 = files;
             changed.iter().for_each(|file| state.change(file, false));
             if state.changed.is_some() {
                 self.shared.wake.notify_one();
@@ -145,7 +147,8 @@ impl Sources {
         }
         {
             let state = self.shared.state.lock();
-            let files = state.files.iter().flatten().chain(&state.configuration);
+            let files = state.modules.iter().flat_map(|(_, files)| files);
+            let files = files.chain(&state.configuration);
             wanted.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
         }
         self.directories.watch(wanted);
@@ -172,10 +175,10 @@ fn add_tree(directory: &Path, found: &mut HashSet<PathBuf>) {
     if is_cache || !found.insert(directory.to_owned()) {
         return;
     }
-    // A directory that cannot be read is reported by cargo, if it matters.
+    // A directory that cannot be read is reported by the build, if it matters.
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        if !is_ignored(&entry.path()) || entry.file_name() == ".cargo" {
+        if !is_ignored(&entry.path()) {
             add_tree(&entry.path(), found);
         }
     }
@@ -205,23 +208,18 @@ impl Shared {
     }
 }
 
-fn is_ignored(directory: &Path) -> bool {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with('.') || IGNORED.contains(&&*name)
-}
-
 impl State {
     /// Notes a change of a path, if it is a source; `is_all` is a change of which more is not known.
     fn change(&mut self, path: &Path, is_all: bool) {
         let configuration = self.configuration.contains(path);
-        let settings = path
-            .file_name()
-            .is_some_and(|name| SETTINGS.iter().any(|setting| name == *setting));
-        let known = self.files.iter().enumerate().filter(|(_, files)| files.contains(path));
+        let settings = self.modules.iter().any(|(language, _)| language.is_setting(path));
+        let all = self.modules.iter().enumerate();
+        let known = all.clone().filter(|(_, (_, files))| files.contains(path));
         let mut modules: BTreeSet<usize> = known.map(|(module, _)| module).collect();
-        let is_code = path.extension().is_some_and(|extension| extension == "rs");
-        if modules.is_empty() && (is_all || settings || is_code) {
-            modules.extend(0..self.files.len());
+        if modules.is_empty() {
+            let concerned =
+                all.filter(|(_, (language, _))| is_all || language.is_setting(path) || language.is_source(path));
+            modules.extend(concerned.map(|(module, _)| module));
         }
         if modules.is_empty() && !configuration {
             return;
@@ -245,6 +243,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toolchains::LANGUAGES;
 
     fn project() -> (tempfile::TempDir, PathBuf, Sources) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -252,8 +251,12 @@ mod tests {
         for directory in ["src", "target/debug", ".git"] {
             std::fs::create_dir_all(root.join(directory)).expect("created");
         }
-        let sources = Sources::new(2, vec![root.clone()], [root.join("pointwork.toml")].into()).expect("it watches");
-        (folder, root, sources)
+        let sources = Sources::new(
+            vec![&LANGUAGES[0]; 2],
+            vec![root.clone()],
+            [root.join("pointwork.toml")].into(),
+        );
+        (folder, root, sources.expect("it watches"))
     }
 
     fn write(path: PathBuf) {
@@ -341,7 +344,7 @@ mod tests {
         }
         // No module has sources.
         assert!(state.changed.is_none());
-        state.files = vec![HashSet::new()];
+        state.modules = vec![(&LANGUAGES[0], HashSet::new())];
         for file in ["/src/b.rs", "/src/a.rs", "/src/b.rs"] {
             state.change(Path::new(file), false);
         }

@@ -3,17 +3,15 @@
 mod name;
 mod place;
 mod sdk;
-mod template;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use self::sdk::Sdk;
 pub(crate) use self::sdk::{VendorArgs, vendor};
-use self::template::Template;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::toolchains::{LANGUAGES, Language, Template};
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 const EXAMPLES: &str = "\
@@ -56,18 +54,22 @@ pub(crate) struct NewArgs {
 }
 
 pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
-    check_name(&args.name)?;
+    let language = &LANGUAGES[0];
+    check_name(&args.name, language)?;
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     place::check_vacant(&directory)?;
-    place::check_surroundings(&directory)?;
+    (language.check_place)(&place::absolute(&directory)?)?;
     let named = args.sdk_path.as_deref().filter(|path| !path.as_os_str().is_empty());
-    let sdk = Sdk::locate(named)?;
-    let files = args.template.files(&args.name, &sdk)?;
+    let folder = named.map(|path| sdk::locate(path, &language.sdk)).transpose()?;
+    let files = (language.files)(args.template, &args.name, folder.as_deref())?;
     place::fill(&directory, |project| {
         files
             .iter()
             .try_for_each(|(path, text)| write(&project.join(path), text))?;
-        sdk.write(project)
+        match folder {
+            Some(_) => Ok(()),
+            None => sdk::write(&project.join(language.sdk.vendored), &language.sdk),
+        }
     })?;
 
     terminal.line(format_args!(
@@ -75,14 +77,15 @@ pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
         styled(DONE, "created"),
         styled(STRONG, directory.display())
     ));
-    if let Sdk::Folder(path) = &sdk {
-        terminal.note(format_args!("it uses pointwork-guest from {}", path.display()));
+    if let Some(folder) = &folder {
+        let package = language.sdk.package;
+        terminal.note(format_args!("it uses {package} from {}", folder.display()));
     }
-    terminal.note(format_args!(
-        "next: cd {} && {}",
-        quoted(&directory),
-        args.template.next()
-    ));
+    let next = match args.template {
+        Template::Controller | Template::Channel | Template::Both => "pointwork dev",
+        Template::Host => "pointwork build controllers && cargo run",
+    };
+    terminal.note(format_args!("next: cd {} && {next}", quoted(&directory)));
     Ok(())
 }
 
@@ -100,10 +103,10 @@ fn quoted(path: &Path) -> String {
     shlex::try_quote(&text).map_or_else(|_| text.clone(), Into::into)
 }
 
-fn check_name(name: &str) -> Result<()> {
-    name::check(name).map_err(|reason| {
+fn check_name(name: &str, language: &Language) -> Result<()> {
+    name::check(name, language).map_err(|reason| {
         let message = format!("`{name}` cannot be the name of a project: it {reason}");
-        let near = name::suggestion(name);
+        let near = name::suggestion(name, language);
         Error::new(Exit::Usage, message).with_optional_hint(near.map(|near| format!("try `pointwork new {near}`")))
     })
 }

@@ -1,44 +1,19 @@
 //! The names of projects.
 
-/// Names that cargo, the compiler or an operating system reserves, with the reason.
-const RESERVED: &[(&[&str], &str)] = &[
-    (KEYWORDS, "is a keyword of Rust"),
-    (CRATES, "is the name of a crate that the project uses"),
-    (BUILD_FOLDERS, "is a folder in the target directory of cargo"),
-    (DEVICES, "is the name of a device on Windows"),
-];
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
-    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
-    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
-];
-const CRATES: &[&str] = &[
-    "alloc",
-    "anyhow",
-    "axum",
-    "core",
-    "pointwork",
-    "proc-macro",
-    "serde",
-    "serde-json",
-    "std",
-    "test",
-    "tokio",
-    "tower",
-];
-const BUILD_FOLDERS: &[&str] = &["build", "deps", "examples", "incremental"];
+use crate::toolchains::Language;
+
+/// Names that an operating system reserves.
 const DEVICES: &[&str] = &[
     "aux", "con", "nul", "prn", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
     "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
 ];
 
-/// Checks that `name` is valid for a cargo package, its library and a module.
+/// Checks that `name` is valid for a package, its library and a module.
 ///
 /// # Errors
 ///
 /// The reason, as the end of a sentence that begins with the name.
-pub(super) fn check(name: &str) -> Result<(), String> {
+pub(super) fn check(name: &str, language: &Language) -> Result<(), String> {
     // Cargo treats `-` and `_` alike.
     let lower = name.to_ascii_lowercase().replace('_', "-");
     let Some(first) = name.chars().next() else {
@@ -62,14 +37,21 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     if lower.starts_with("pointwork-") {
         return Err("begins with `pointwork-`, as the crates of Pointwork do".to_owned());
     }
-    match RESERVED.iter().find(|(names, _)| names.contains(&lower.as_str())) {
+    if DEVICES.contains(&lower.as_str()) {
+        return Err("is the name of a device on Windows".to_owned());
+    }
+    match language
+        .reserved
+        .iter()
+        .find(|(names, _)| names.contains(&lower.as_str()))
+    {
         Some((_, reason)) => Err((*reason).to_owned()),
         None => Ok(()),
     }
 }
 
 /// A name similar to `name` that passes [`check`].
-pub(super) fn suggestion(name: &str) -> Option<String> {
+pub(super) fn suggestion(name: &str, language: &Language) -> Option<String> {
     let mut near = String::new();
     for c in name.trim().chars() {
         match c.to_ascii_lowercase() {
@@ -85,17 +67,18 @@ pub(super) fn suggestion(name: &str) -> Option<String> {
     let near = near.strip_prefix("pointwork-").unwrap_or(near);
     [near.to_owned(), format!("{near}-api")]
         .into_iter()
-        .find(|near| check(near).is_ok())
+        .find(|near| check(near, language).is_ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toolchains::LANGUAGES;
 
     #[test]
     fn ordinary_names_pass() {
         for name in ["shop", "shop-api", "shop_api", "Shop2", "a"] {
-            assert_eq!(check(name), Ok(()), "{name}");
+            assert_eq!(check(name, &LANGUAGES[0]), Ok(()), "{name}");
         }
     }
 
@@ -119,7 +102,7 @@ mod tests {
             ("NUL", "device"),
             ("com1", "device"),
         ] {
-            let reason = check(name).expect_err(name);
+            let reason = check(name, &LANGUAGES[0]).expect_err(name);
             assert!(reason.contains(part), "{name}: {reason}");
         }
     }
@@ -135,7 +118,7 @@ mod tests {
             ("42", None),
             ("", None),
         ] {
-            assert_eq!(suggestion(name).as_deref(), near, "{name}");
+            assert_eq!(suggestion(name, &LANGUAGES[0]).as_deref(), near, "{name}");
         }
     }
 }

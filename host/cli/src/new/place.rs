@@ -3,8 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use glob::{MatchOptions, Pattern};
-
 use crate::error::{Error, OrFailed, Result};
 
 /// Checks that the directory is empty or does not exist.
@@ -27,54 +25,11 @@ pub(super) fn check_vacant(directory: &Path) -> Result<()> {
     }
 }
 
-/// Checks that no workspace around the directory takes it for a member: a project is a workspace of its own, and cargo
-/// allows none within another.
-pub(super) fn check_surroundings(directory: &Path) -> Result<()> {
+/// The absolute path of a directory, whose existing part has no links in it.
+pub(super) fn absolute(directory: &Path) -> Result<PathBuf> {
     let (existing, rest) = split(directory)?;
-    let directory = existing.canonicalize().unwrap_or(existing).join(rest);
-    for folder in directory.ancestors().skip(1) {
-        let manifest = folder.join("Cargo.toml");
-        let text = std::fs::read_to_string(&manifest).ok();
-        let table = text.and_then(|text| text.parse::<toml::Table>().ok());
-        let Some(workspace) = table.as_ref().and_then(|table| table.get("workspace")) else {
-            continue;
-        };
-        // Cargo searches no further than the next workspace.
-        let Ok(relative) = directory.strip_prefix(folder) else {
-            break;
-        };
-        let has = |key: &str, matches: &dyn Fn(&str) -> bool| {
-            let list = workspace.get(key).and_then(toml::Value::as_array);
-            list.is_some_and(|list| list.iter().filter_map(toml::Value::as_str).any(matches))
-        };
-        let is_member = has("members", &|member| {
-            Pattern::new(member).is_ok_and(|pattern| pattern.matches_path_with(relative, LIKE_CARGO))
-        });
-        if is_member && !has("exclude", &|path| relative.starts_with(path)) {
-            let line = toml::Value::String(relative.display().to_string());
-            let message = format!(
-                "`{}` would be a member of the workspace `{}`",
-                relative.display(),
-                manifest.display()
-            );
-            return Err(Error::failed(message)
-                .with_source("a project is a workspace of its own")
-                .with_hint(format!(
-                    "choose another directory with `--path DIR`, or exclude this one in the workspace:\n\n\
-                 [workspace]\nexclude = [{line}]"
-                )));
-        }
-        break;
-    }
-    Ok(())
+    Ok(existing.canonicalize().unwrap_or(existing).join(rest))
 }
-
-/// `*` is one part of a path.
-const LIKE_CARGO: MatchOptions = MatchOptions {
-    case_sensitive: true,
-    require_literal_separator: true,
-    require_literal_leading_dot: false,
-};
 
 /// Has `write` fill a hidden folder, and moves the content to the directory when it is complete: a failure leaves nothing.
 pub(super) fn fill(directory: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {

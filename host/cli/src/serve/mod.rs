@@ -21,10 +21,10 @@ pub(crate) use self::signals::Signals;
 pub(crate) use self::watch::Watch;
 use crate::adapters;
 use crate::app;
-use crate::build;
 use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::modules::{self, ModuleArgs};
+use crate::toolchains;
 use crate::ui::Terminal;
 
 /// The default address.
@@ -149,16 +149,16 @@ pub(crate) fn run_in_runtime(command: impl AsyncFnOnce(Signals) -> Result<()>) -
         .or_failed("cannot start the server's threads")?;
     let result = runtime.block_on(async {
         let signals = Signals::install().or_failed("cannot listen for signals")?;
-        build::run_in_process_group();
+        toolchains::run_in_process_group();
         command(signals).await
     });
-    build::stop();
+    toolchains::stop();
     // Tasks that still block had their time.
     runtime.shutdown_background();
     result
 }
 
-/// Runs a command that may build. A signal ends its cargo, and the command with a failure.
+/// Runs a command that may build. A signal ends the program of a build, and the command with a failure.
 pub(crate) fn run_until_signal<A: Send + 'static>(args: A, command: fn(&A, &mut Terminal) -> Result<()>) -> Result<()> {
     let running = blocking(move || {
         let mut terminal = Terminal::standard();

@@ -19,8 +19,8 @@ fn package(folder: &Path, name: &str, more: &str) {
 fn folder_without_a_package_is_refused() {
     let folder = folder();
     refused(run(&folder, "build"), 1).stderr_eq(str![[r#"
-error: `.` is not a cargo package: expected a Cargo.toml there
-hint: name the package's directory, or create a project with `pointwork new NAME`
+error: `.` is not a project: expected a `Cargo.toml` there
+hint: name the project's directory, or create a project with `pointwork new NAME`
 
 "#]]);
 }

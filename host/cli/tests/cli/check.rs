@@ -68,7 +68,7 @@ fn core_module_is_refused() {
     refused(run(&folder, "check core.wasm"), 5).stderr_eq(str![[r#"
 error: `core.wasm` is refused
   caused by: a core module, expected a component
-hint: `pointwork build` turns a cargo package into a component
+hint: `pointwork build` turns a project into a component
 
 "#]]);
 }

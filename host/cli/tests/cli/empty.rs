@@ -11,7 +11,7 @@ hint: `pointwork new NAME` creates a project with a module, `pointwork build` co
 
       [[module]]
       path = \"target/pointwork/shop.wasm\"
-      build = \".\"  # the folder of its Cargo.toml
+      build = \".\"  # the folder of its sources
 ";
 
 #[test]

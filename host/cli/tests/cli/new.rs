@@ -248,7 +248,11 @@ note: the manifest of the project needs these lines:
 #[test]
 fn copy_takes_the_place_of_nothing_else() {
     let folder = folder();
-    refused(run(&folder, "vendor"), 1).stderr_eq("error: `.` is not a cargo project: expected a Cargo.toml there\n");
+    refused(run(&folder, "vendor"), 1).stderr_eq(str![[r#"
+error: `.` is not a project: expected a `Cargo.toml` there
+hint: name the project's directory, or create a project with `pointwork new NAME`
+
+"#]]);
     write(&folder, "Cargo.toml", "[workspace]\n");
     write(&folder, "vendor/pointwork-guest/notes.txt", "mine");
     refused(run(&folder, "vendor"), 1).stderr_eq(str![[r#"

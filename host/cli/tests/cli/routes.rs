@@ -108,7 +108,7 @@ fn missing_component_is_built_from_its_package() {
         text.starts_with("note: building module `shop` from controllers\n"),
         "{text}"
     );
-    assert!(text.contains("error: `controllers` is not a cargo package"), "{text}");
+    assert!(text.contains("error: `controllers` is not a project"), "{text}");
     std::fs::remove_dir(folder.path().join("controllers")).expect("removed");
     for command in ["routes", "serve", "dev"] {
         let text = stderr(run(&folder, command), 3);

@@ -299,6 +299,7 @@ fn component_that_is_older_than_its_source_is_warned_of() {
         .channel(Channel::new("one").on("heard", Program::new()))
         .build();
     write(&folder, "shop.wasm", component);
+    write(&folder, "shop/Cargo.toml", "");
     write(&folder, "shop/src/lib.rs", "");
     write(&folder, "shared/src/lib.rs", "");
     let list = format!("shop.wasm: {}\n", folder.path().join("shared/src/lib.rs").display());

@@ -105,9 +105,9 @@ pub struct Module {
     pub name: String,
     /// The component.
     pub path: PathBuf,
-    /// The cargo package that the component is built from.
+    /// The project that the component is built from: its folder or its manifest.
     pub build: Option<PathBuf>,
-    /// The compiler's target for the package; `None` is the target of controllers.
+    /// The target of the Rust compiler; `None` is the target of controllers.
     pub target: Option<String>,
     /// The capabilities beyond the contract.
     pub(crate) grant: Grant,

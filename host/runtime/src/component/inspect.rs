@@ -98,7 +98,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
             } if depth == 0 => {
                 return Err(
                     Error::new(ErrorKind::NotAComponent, "a core module, expected a component")
-                        .with_hint("`pointwork build` turns a cargo package into a component"),
+                        .with_hint("`pointwork build` turns a project into a component"),
                 );
             }
             ModuleSection { .. } | ComponentSection { .. } => depth += 1,

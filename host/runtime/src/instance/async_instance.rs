@@ -57,6 +57,7 @@ pub(crate) struct InstanceState {
 }
 
 /// The call that a thread gave an idle instance past the queue of the pool.
+#[allow(clippy::large_enum_variant, reason = "a box would be an allocation for each call")]
 enum Offered {
     Nothing,
     Call(QueuedCall),
@@ -119,6 +120,7 @@ impl InstanceState {
     ///
     /// # Errors
     /// The call, which it does not take.
+    #[allow(clippy::result_large_err, reason = "a box would be an allocation for each call")]
     pub(super) fn offer(self: &Arc<Self>, call: QueuedCall, limits: &ModuleLimits) -> Result<u64, QueuedCall> {
         let mut offered = self.offered.lock();
         let is_idle = self.in_flight() == 0 && !self.is_left_to_scheduler.load(Ordering::Relaxed);
@@ -288,10 +290,11 @@ impl Driver {
             end_slice(store)
         });
         let result = tokio::select! {
+            // What ends calls comes first: the calls must not go on with what fails for the same reason.
             biased;
-            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Some(result),
-            () = state.give_up.notified() => None,
             () = pre.cut.cancelled() => return drained(&pre),
+            () = state.give_up.notified() => None,
+            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Some(result),
         };
         match result {
             Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),

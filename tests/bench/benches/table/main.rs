@@ -10,6 +10,7 @@
 //! sections are words too. `--quick` takes a minute or two and sees large differences only. `--rounds 15` and `--seconds 5` set
 //! the number of rounds, and the length of a burst of requests over HTTP.
 
+mod floor;
 mod goals;
 mod http;
 mod peers;

@@ -4,7 +4,7 @@ use std::process::id;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use http::Request;
 use pointwork::{App, Body, Payload};
 use pointwork_bench::{allocations, app, request};
@@ -12,6 +12,7 @@ use pointwork_load::{Estimate, median, spent, turns};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::Table;
+use crate::floor::{Wasmtime, messages};
 
 const SECTION: &str = "in process";
 
@@ -39,6 +40,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let app = runtime.block_on(app())?;
     if !subjects.is_empty() {
         requests(table, &runtime, &app, &subjects)?;
+        floors(table)?;
     }
     if calls {
         events(table, &runtime, &app)?;
@@ -69,6 +71,34 @@ fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, 
         table.note(format!("{SECTION}, {name}, µs"), micros);
         table.note(format!("{SECTION}, {name}, allocations"), Estimate::of([count]));
         table.note(format!("{SECTION}, {name}, two threads to one"), gain);
+    }
+    Ok(())
+}
+
+/// What is left of a request without Pointwork.
+fn floors(table: &Table) -> Result<()> {
+    const CALLS: u32 = 20_000;
+    let runtime = Builder::new_current_thread().build()?;
+    let failed = |error: wasmtime::Error| anyhow!("{error:?}");
+    let mut wasmtime = runtime.block_on(Wasmtime::new()).map_err(failed)?;
+    let times = turns(2 * table.rounds, 2, |subject| {
+        let began: f64 = spent(id())?.iter().sum();
+        runtime.block_on(async {
+            for _ in 0..CALLS {
+                match subject {
+                    0 => messages("/native/42")?,
+                    _ => wasmtime.call().await.map_err(failed)?,
+                }
+            }
+            anyhow::Ok(())
+        })?;
+        Ok((spent(id())?.iter().sum::<f64>() - began) / f64::from(CALLS))
+    })?;
+    println!("\n| without Pointwork | processor µs | 95 % |\n|---|---|---|");
+    let names = ["a request and its reply", "a call of a guest, with wasmtime alone"];
+    for (times, name) in times.iter().zip(names) {
+        let Estimate { middle, low, high } = Estimate::of(times.iter().copied());
+        println!("| {name} | {middle:.2} | {low:.2}–{high:.2} |");
     }
     Ok(())
 }

@@ -4,10 +4,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pointwork::{App, AppOptions, Context, Delivery, Payload};
-use pointwork_bench::{IN_FLIGHT, WAIT, app, request};
+use pointwork_bench::{IN_FLIGHT, WAIT, app, component, request};
 use pointwork_load::{Estimate, memory, turns};
 use pointwork_suite::guest::{Controller, Guest, Program};
 use tokio::runtime::Runtime;
@@ -84,7 +84,8 @@ fn memory_of_each(form: &str) -> Result<f64> {
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// The work of that process. Its guest is small: the pages of an instance are those of its guest.
+/// The work of that process. The synchronous guest is small: the pages of an instance are those of its guest. The asynchronous one
+/// has many calls in an instance.
 pub(crate) fn print_memory(form: &str) -> Result<()> {
     let runtime = Runtime::new()?;
     let kib = runtime.block_on(async {
@@ -98,20 +99,14 @@ pub(crate) fn print_memory(form: &str) -> Result<()> {
         app.get("/native/wait", async |ctx: Context| {
             ctx.call_raw("bench:wait", Payload::null()).await.map(|_| "1")
         })?;
-        let guest =
-            |prefix| Guest::with(Controller::new("Shop", prefix).get("wait", Program::text("1").call("bench:wait")));
-        app.module("synchronous")
-            .bytes(guest("synchronous").build())
-            .load()
-            .await?;
-        app.module("asynchronous")
-            .bytes(guest("asynchronous").asynchronous().build())
-            .load()
-            .await?;
-        let path = format!("/{form}/wait");
-        request(&app, &path).await?;
+        let guest = Guest::with(Controller::new("Shop", "calls").get("wait", Program::text("1").call("bench:wait")));
+        app.module("calls").bytes(guest.build()).load().await?;
+        app.module("waits").file(component("waits")?).load().await?;
+        let subject = SUBJECTS.iter().find(|(name, _)| *name == form);
+        let (_, path) = subject.with_context(|| format!("there is no form `{form}`"))?;
+        request(&app, path).await?;
         let before = memory("self", "VmHWM")?;
-        let mut waiting: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| request(&app, &path)).collect();
+        let mut waiting: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| request(&app, path)).collect();
         while let Some(reply) = waiting.next().await {
             reply?;
         }

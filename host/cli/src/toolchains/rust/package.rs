@@ -1,39 +1,22 @@
 //! The package to build, by `cargo metadata`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package, PackageId};
+use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package};
 use pointwork_config::suggest;
 
-use crate::error::{Error, OrFailed, Result};
+use super::RUST;
+use super::tools::cannot_run_cargo;
+use crate::error::{Error, Result};
+use crate::toolchains::language::Project;
+use crate::ui::relative;
 
-/// The package to build.
-#[derive(Debug)]
-pub(crate) struct CargoPackage {
-    pub(super) id: PackageId,
-    pub(super) name: String,
-    pub(super) manifest: PathBuf,
-    /// The directory of the manifest, whose toolchain file chooses the compiler.
-    pub(super) directory: PathBuf,
-    pub(super) workspace_root: PathBuf,
-    /// The directories of each package of its workspace.
-    pub(crate) source_roots: Vec<PathBuf>,
-}
-
-impl CargoPackage {
-    /// The directory of its manifest.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
-    }
-}
-
-/// Finds the package at `path`, a directory or a Cargo.toml, and checks that it builds a `cdylib`.
-pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
-    let manifest = find_manifest(path)?;
-    let metadata = metadata(&manifest)?;
+/// Finds the package of a Cargo.toml or of its workspace, and checks that it builds a `cdylib`.
+pub(super) fn find(manifest: &Path, wanted: Option<&str>) -> Result<Project> {
+    let metadata = metadata(manifest)?;
     let package = match wanted {
         Some(name) => named(&metadata, name)?,
-        None => only(&metadata, &manifest)?,
+        None => only(&metadata, manifest)?,
     };
     if !builds_cdylib(package) {
         return Err(Error::failed(format!(
@@ -42,12 +25,12 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
         ))
         .with_hint(format!(
             "add to {}:\n\n{CDYLIB_LINES}",
-            super::relative(package.manifest_path.as_std_path()).display()
+            relative(package.manifest_path.as_std_path()).display()
         )));
     }
     let directory = package.manifest_path.parent().unwrap_or(&package.manifest_path);
-    Ok(CargoPackage {
-        id: package.id.clone(),
+    Ok(Project {
+        language: &RUST,
         name: package.name.to_string(),
         manifest: package.manifest_path.clone().into_std_path_buf(),
         directory: directory.to_owned().into_std_path_buf(),
@@ -60,38 +43,18 @@ pub(super) fn find(path: &Path, wanted: Option<&str>) -> Result<CargoPackage> {
                 .map(|path| path.as_std_path().to_owned())
                 .collect()
         },
-        workspace_root: metadata.workspace_root.into_std_path_buf(),
+        root: metadata.workspace_root.into_std_path_buf(),
     })
 }
 
 /// `rlib` beside it keeps `cargo test` and doctests working.
 const CDYLIB_LINES: &str = "[lib]\ncrate-type = [\"cdylib\", \"rlib\"]";
 
-/// The absolute path of the Cargo.toml at `path`. Directories above it are not searched.
-pub(crate) fn find_manifest(path: &Path) -> Result<PathBuf> {
-    let absolute = path
-        .canonicalize()
-        .or_failed(format_args!("cannot find `{}`", path.display()))?;
-    let manifest = if absolute.is_dir() {
-        absolute.join("Cargo.toml")
-    } else {
-        absolute
-    };
-    if manifest.file_name().is_some_and(|name| name == "Cargo.toml") && manifest.is_file() {
-        return Ok(manifest);
-    }
-    Err(Error::failed(format!(
-        "`{}` is not a cargo package: expected a Cargo.toml there",
-        path.display()
-    ))
-    .with_hint("name the package's directory, or create a project with `pointwork new NAME`"))
-}
-
 fn metadata(manifest: &Path) -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     command.manifest_path(manifest).no_deps();
     command.exec().map_err(|error| match error {
-        cargo_metadata::Error::Io(error) => super::toolchain::cannot_run_cargo(error),
+        cargo_metadata::Error::Io(error) => cannot_run_cargo(error),
         cargo_metadata::Error::CargoMetadata { stderr } => {
             let reason = stderr.trim().trim_start_matches("error: ").to_owned();
             Error::failed(format!("cargo cannot read `{}`", manifest.display())).with_source(reason)

@@ -6,9 +6,27 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use pointwork_config::Module;
+
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::toolchains::findings::{Findings, number, version_of};
+use crate::toolchains::language::BuildOptions;
 use crate::ui::Terminal;
+
+/// The oldest compiler that builds the SDK.
+const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// The target of controllers. What the standard library imports there, the adapter answers by the contract, so that the
+/// component imports no WASI and the sandbox has nothing to grant.
+const CONTROLLER_TARGET: &str = "wasm32-wasip1";
+
+/// The target of channel modules that need WASI.
+const CHANNEL_TARGET: &str = "wasm32-wasip2";
+
+pub(super) fn target(options: &BuildOptions) -> &str {
+    options.target.as_deref().unwrap_or(CONTROLLER_TARGET)
+}
 
 /// The hint for a target that does not fit.
 pub(super) const TARGETS: &str =
@@ -59,7 +77,7 @@ pub(super) fn ensure_target(directory: &Path, target: &str, terminal: &mut Termi
 }
 
 /// Whether the compiler has the libraries of the target.
-pub(crate) fn is_installed(directory: &Path, target: &str) -> Result<bool> {
+fn is_installed(directory: &Path, target: &str) -> Result<bool> {
     Ok(has_entries(&libraries(directory, target)?))
 }
 
@@ -91,11 +109,11 @@ fn libraries(directory: &Path, target: &str) -> Result<PathBuf> {
 }
 
 /// The compiler in `RUSTC`, otherwise the one in PATH.
-pub(crate) fn rustc() -> Command {
+fn rustc() -> Command {
     Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
 }
 
-pub(crate) fn cannot_run_rustc(error: io::Error) -> Error {
+fn cannot_run_rustc(error: io::Error) -> Error {
     let rustc = rustc();
     let message = format!("cannot run the Rust compiler `{}`", rustc.get_program().display());
     Error::new(Exit::MissingTool, message)
@@ -104,7 +122,7 @@ pub(crate) fn cannot_run_rustc(error: io::Error) -> Error {
 }
 
 /// The commands that add a target.
-pub(crate) fn by_hand(target: &str) -> String {
+fn by_hand(target: &str) -> String {
     let mut text = format!("with rustup:            rustup target add {target}");
     let distributions: &[(&str, &str)] = match target {
         "wasm32-wasip1" => &[
@@ -122,12 +140,56 @@ pub(crate) fn by_hand(target: &str) -> String {
 }
 
 /// The cargo in `CARGO`, which `cargo run` sets so that both use the same toolchain; otherwise the one in PATH.
-pub(crate) fn cargo() -> OsString {
+pub(super) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-pub(crate) fn cannot_run_cargo(error: io::Error) -> Error {
+pub(super) fn cannot_run_cargo(error: io::Error) -> Error {
     Error::new(Exit::MissingTool, format!("cannot run `{}`", cargo().display()))
         .with_source(error)
         .with_hint("install Rust from https://rustup.rs, or name cargo in CARGO")
+}
+
+/// Reports the tools that build a component in this folder.
+pub(super) fn report(folder: &Path, modules: &[&Module], findings: &mut Findings<'_>) {
+    match version_of(Command::new(cargo()), folder) {
+        Ok(version) => findings.ok(version),
+        Err(error) => findings.error(&cannot_run_cargo(error)),
+    }
+    let compiler = match version_of(rustc(), folder) {
+        Ok(version) => version,
+        Err(error) => return findings.error(&cannot_run_rustc(error)),
+    };
+    match number(&compiler) {
+        Some(found) if found < number(RUST_VERSION).unwrap_or_default() => findings.missing(
+            Exit::MissingTool,
+            format_args!("rustc {RUST_VERSION} or later: this is {compiler}"),
+            "rustup update stable",
+        ),
+        _ => findings.ok(format_args!("{compiler} (needed: {RUST_VERSION} or later)")),
+    }
+    let rustup = version_of(Command::new("rustup"), folder);
+    let has_channels = modules
+        .iter()
+        .any(|module| module.target.as_deref() == Some(CHANNEL_TARGET));
+    for (target, modules, needed) in [
+        (CONTROLLER_TARGET, "controllers", true),
+        (CHANNEL_TARGET, "channel modules", has_channels),
+    ] {
+        match is_installed(folder, target) {
+            Ok(true) => findings.ok(format_args!("target {target}, of {modules}")),
+            Ok(false) if needed => {
+                let text = format!("target {target}, of {modules}");
+                findings.missing(Exit::MissingTool, text, &by_hand(target));
+            }
+            Ok(false) => findings.note(format_args!(
+                "target {target}, of {modules}, is not installed: rustup target add {target}"
+            )),
+            Err(error) => findings.error(&error),
+        }
+    }
+    match rustup {
+        Ok(version) => findings.ok(version),
+        Err(_) => findings.note("rustup is not installed: targets are added by hand, see https://rustup.rs"),
+    }
 }

@@ -1,34 +1,27 @@
-//! The sources of a build, by the list that cargo writes for `make` beside the file of the compiler.
+//! The sources of a build, in a list with the form of a rule for `make`, as cargo writes it beside the file of the compiler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::write;
-use crate::error::Result;
-
 /// The files that the build of the file `built` read. Empty if no list lies beside that file.
-pub(super) fn list(built: &Path) -> Vec<PathBuf> {
+pub(super) fn read(built: &Path) -> Vec<PathBuf> {
     let list = fs::read_to_string(built.with_extension("d")).unwrap_or_default();
     list.lines().flat_map(parse).collect()
 }
 
-/// Keeps the list for this file beside the component that is made of it.
-pub(super) fn keep(built: &Path, component: &Path) -> Result<()> {
-    match fs::read(built.with_extension("d")) {
-        Ok(list) => write::atomically(&component.with_extension("d"), &list),
-        Err(_) => Ok(()),
-    }
+/// The list of a component that was built from these files. It lies beside the component, with the extension `d`.
+pub(crate) fn rule(component: &Path, sources: &[PathBuf]) -> String {
+    let escaped = |path: &Path| path.display().to_string().replace(' ', "\\ ");
+    let sources = sources.iter().map(|source| format!(" {}", escaped(source)));
+    format!("{}:{}\n", escaped(component), sources.collect::<String>())
 }
 
-/// A source that changed after the component was built: one that its build read, by the list beside it, or one of the package,
-/// which may be new: its manifest, its build script or a file below `src`.
-pub(crate) fn newer(package: &Path, component: &Path) -> Option<PathBuf> {
+/// A source that changed after the component was built: one that its build read, by the list beside it, or one of its `own`
+/// files and folders, in which a file may be new.
+pub(super) fn newer(component: &Path, own: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified());
     let built = changed(component).ok()?;
-    let is_manifest = package.file_name().is_some_and(|name| name == "Cargo.toml");
-    let directory = if is_manifest { package.parent()? } else { package };
-    let own = ["Cargo.toml", "build.rs", "src"].map(|name| directory.join(name));
-    let mut paths = list(component);
+    let mut paths = read(component);
     paths.extend(own);
     while let Some(path) = paths.pop() {
         if let Ok(entries) = fs::read_dir(&path) {
@@ -70,18 +63,20 @@ mod tests {
     fn a_source_that_changed_after_the_build_is_found() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
-        let (package, component) = (at("shop"), at("out/shop.wasm"));
-        let (manifest, source) = (at("shop/Cargo.toml"), at("shop/src/deep/a.html"));
-        let (other, built) = (at("my shared/src/lib.rs"), at("target/shop.wasm"));
-        for file in [&manifest, &source, &other, &built, &at("shop/tests/a.rs")] {
+        let (component, source) = (at("out/shop.wasm"), at("shop/src/deep/a.html"));
+        let other = at("my shared/src/lib.rs");
+        for file in [&source, &other, &component, &at("shop/tests/a.rs")] {
             fs::create_dir_all(file.parent().expect("a folder")).expect("created");
             fs::write(file, "").expect("written");
         }
-        keep(&built, &component).expect("there is no list");
-        let escaped = other.display().to_string().replace(' ', "\\ ");
-        fs::write(built.with_extension("d"), format!("{}: {escaped}\n", built.display())).expect("written");
-        assert_eq!(newer(&package, &component), None, "there is no component");
-        keep(&built, &component).expect("kept");
+        fs::remove_file(&component).expect("removed");
+        assert_eq!(newer(&component, [at("shop/src")]), None, "there is no component");
+        assert_eq!(read(&component), Vec::<PathBuf>::new(), "there is no list");
+        fs::write(
+            component.with_extension("d"),
+            rule(&component, std::slice::from_ref(&other)),
+        )
+        .expect("written");
         fs::write(&component, "").expect("written");
         let now = SystemTime::now();
         let touch = |file: &Path, seconds| {
@@ -90,13 +85,16 @@ mod tests {
             set.expect("its time is set");
         };
         touch(&component, 60);
-        assert_eq!(newer(&package, &component), None);
+        assert_eq!(newer(&component, [at("shop/src")]), None);
         touch(&other, 61);
-        assert_eq!(newer(&package, &component), Some(other.clone()), "a path dependency");
+        assert_eq!(
+            newer(&component, [at("shop/src")]),
+            Some(other.clone()),
+            "a path dependency"
+        );
         touch(&component, 62);
         touch(&source, 63);
-        assert_eq!(newer(&package, &component), Some(source.clone()));
-        assert_eq!(newer(&manifest, &component), Some(source));
-        assert_eq!(newer(&at("none"), &component), None);
+        assert_eq!(newer(&component, [at("shop/src")]), Some(source.clone()));
+        assert_eq!(newer(&component, [at("none")]), None);
     }
 }

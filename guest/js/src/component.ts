@@ -1,0 +1,148 @@
+/**
+ * The exports of a component. The entry that the build makes is
+ * `import 'platform/install.js'; import { component } from 'component.js'; import module from './app.ts'; export const { … } = component(module, …)`.
+ */
+
+import context from 'pointwork:module/context@0.2.0';
+import contextSync from 'pointwork:module/context-sync@0.2.0';
+import environment from 'pointwork:module/environment@0.2.0';
+import eventsSync from 'pointwork:module/events-sync@0.2.0';
+import hostLog from 'pointwork:module/log@0.2.0';
+import { crashLine, crashOf } from './crash.js';
+import { Dispatcher, type Delivered } from './dispatch.js';
+import { host, isThenable, setHost, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
+import { describe, type Manifest, type PackageFacts } from './manifest.js';
+import { Module } from './module.js';
+import { beginCall, endCall, inCall } from './platform/call-state.js';
+import { dropJobs, JobPromise, runJobs, takeUnhandled } from './platform/promise.js';
+import { setLineTable, type LineTable } from './stack.js';
+
+/** How the build and the bundle talk to each other. */
+interface BuildGlobals {
+  __pointworkLines?: LineTable;
+  /** What top-level code prints: it runs when the component is built. */
+  __pointworkPrinted?: string[];
+  __pointworkChecked?: () => { manifest: Manifest; warnings: string[] };
+}
+
+const globals = globalThis as BuildGlobals;
+if (globals.__pointworkLines) setLineTable(globals.__pointworkLines);
+
+let variables: Property[] | undefined;
+
+setHost({
+  body: contextSync.body,
+  text: contextSync.text,
+  call: contextSync.call,
+  read: contextSync.read,
+  write: contextSync.write,
+  finish: contextSync.finish,
+  handOver: context.handOver,
+  callFrom: eventsSync.call,
+  now: environment.now,
+  monotonic: environment.monotonic,
+  // The runtime gives and takes 32 bits with a sign.
+  random: () => environment.random() >>> 0,
+  // They are the same in each call of a version, and outside of a call there are none.
+  variables: () => (inCall() ? (variables ??= environment.variables()) : []),
+  log(level, target, message, fields) {
+    if (inCall()) hostLog.write(level, target, message, fields);
+    else globals.__pointworkPrinted?.push(message);
+  },
+  panicked: hostLog.panicked,
+});
+
+/** The value of a promise whose jobs run here and now. */
+function settled<T>(value: PromiseLike<T>, name: string): T {
+  const promise = JobPromise.resolve(value) as JobPromise<T>;
+  // It is handled here.
+  promise.catch(() => undefined);
+  runJobs();
+  if (promise.isPending()) {
+    throw new Error(`the promise of \`${name}\` never settles: nothing is left to run that could settle it`);
+  }
+  if (promise.isRejected()) throw promise.outcome();
+  return promise.outcome() as T;
+}
+
+/** Ends a call: what it left to do runs now. */
+function ended(name: () => string): void {
+  runJobs();
+  for (const reason of takeUnhandled()) {
+    host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name()}\`: ${crashLine(reason)}`, []);
+  }
+}
+
+/** An error that is no reply is reported, and traps: the instance serves no other call. */
+function crashed(error: unknown): never {
+  dropJobs();
+  host.panicked(crashOf(error));
+  throw error;
+}
+
+interface Exports {
+  manifest: { describe(): Manifest };
+  handlers: { handle(handler: number, context: RawContext): RawOutcome };
+  listeners: { deliver(listener: number, delivery: RawDelivery, payload: RawPayload): RawPayload };
+}
+
+/**
+ * The snapshot has what the compiler of the engine freed, a quarter of a megabyte. These buffers, which are zero, take its place, and
+ * zeros cost nothing.
+ */
+function overwriteFreed(): void {
+  const held: ArrayBuffer[] = [];
+  for (const [size, count] of [[8192, 32], [2048, 64], [1024, 64]] as const) {
+    for (let made = 0; made < count; made += 1) held.push(new ArrayBuffer(size));
+  }
+}
+
+export function component(module: unknown, facts: PackageFacts): Exports {
+  if (!(module instanceof Module)) {
+    throw new TypeError('the entry file has no module as its default export, expected `export default module({ controllers: [Products] })`');
+  }
+  const dispatcher = new Dispatcher(module, module.instances());
+  const manifest = describe(module, facts);
+  // Jobs of top-level code.
+  runJobs();
+  overwriteFreed();
+  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()] });
+  const handlerName = (handler: number): string => `${module.handlers[handler]?.controller.name}.${module.handlers[handler]?.name}`;
+  const listenerName = (listener: number): string => `${module.listeners[listener]?.channel.declared.name}.${module.listeners[listener]?.name}`;
+  return {
+    manifest: { describe: () => manifest },
+    handlers: {
+      handle(handler, context) {
+        beginCall();
+        try {
+          const outcome = dispatcher.handle(handler, context);
+          const answer = isThenable(outcome) ? settled(outcome, handlerName(handler)) : outcome;
+          ended(() => handlerName(handler));
+          return answer;
+        } catch (error) {
+          return crashed(error);
+        } finally {
+          endCall();
+        }
+      },
+    },
+    listeners: {
+      deliver(listener, delivery, payload) {
+        let result: Delivered;
+        beginCall();
+        try {
+          const delivered = dispatcher.deliver(listener, delivery, payload);
+          result = isThenable(delivered) ? settled(delivered, listenerName(listener)) : delivered;
+          ended(() => listenerName(listener));
+        } catch (error) {
+          return crashed(error);
+        } finally {
+          endCall();
+        }
+        // A thrown value is the `err` of the contract's result.
+        if ('failed' in result) throw result.failed;
+        return result.ok;
+      },
+    },
+  };
+}

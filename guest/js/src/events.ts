@@ -1,0 +1,33 @@
+/** Event maps: the names of events with the types of their payloads and results. */
+
+declare const io: unique symbol;
+
+/** An event with a result, in an event map. An event whose type is a plain payload can only be emitted. */
+export interface IOEvent<Payload, Result> {
+  readonly [io]: [Payload, Result];
+}
+
+/** The events of a context without an event map: any name, with any types. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyEvents = Record<string, IOEvent<any, any>>;
+
+/** The names of the events of a map. */
+export type EventName<Events> = keyof Events & string;
+
+/** The names of those that have a result. */
+export type IOEventName<Events> = {
+  [Name in EventName<Events>]: Events[Name] extends IOEvent<unknown, unknown> ? Name : never;
+}[EventName<Events>];
+
+/** The payload of an event. */
+export type PayloadOf<Events, Name extends keyof Events> = Events[Name] extends IOEvent<infer Payload, unknown> ? Payload : Events[Name];
+
+/** The result of an event. */
+export type ResultOf<Events, Name extends keyof Events> = Events[Name] extends IOEvent<never, infer Result>
+  ? Result
+  : Events[Name] extends IOEvent<infer _, infer Result>
+    ? Result
+    : never;
+
+/** A payload that may be absent can be left out. */
+export type PayloadArguments<Payload> = undefined extends Payload ? [payload?: Payload] : null extends Payload ? [payload?: Payload] : [payload: Payload];

@@ -1,0 +1,213 @@
+import { headerProblem, rawHeader, pairs, type HeadersLike } from './header.js';
+import type { RawFailure, RawThrown } from './host.js';
+import { reason } from './http-status.js';
+import { jsonText } from './json.js';
+import { log } from './log.js';
+import { placeOf } from './stack.js';
+
+/** The body of an error: `message`, and any further fields. */
+export interface ErrorBody {
+  message?: string;
+  [field: string]: unknown;
+}
+
+/** What an error has beside its status and body. */
+export interface ErrorOptions {
+  /** On which the caller of a listener can match; `failed` without one. */
+  code?: string;
+  headers?: HeadersLike;
+  cause?: unknown;
+}
+
+const GENERAL = 'the server could not answer the request';
+
+/**
+ * An error that ends the request: the client gets its status and headers, and a JSON object with `message` and the further fields
+ * of its body. A listener that throws it fails its caller.
+ *
+ * Any other error that leaves a handler is a crash: the client gets 500 without the message, which is in the log.
+ */
+export class HttpException extends Error {
+  readonly #status: number;
+  readonly #body: ErrorBody;
+  readonly #headers: [string, string][];
+  readonly code: string;
+
+  /** The arguments are those of NestJS. A status other than 400 to 599 becomes 500. */
+  constructor(response: string | ErrorBody, status: number, options: ErrorOptions = {}) {
+    const fallback = reason(status);
+    const message = typeof response === 'string' ? response : (response.message ?? fallback);
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.#status = Number.isInteger(status) && status >= 400 && status <= 599 ? status : 500;
+    this.#body = typeof response === 'string' ? { message } : { ...response, message };
+    this.#headers = pairs(options.headers ?? {});
+    this.code = options.code ?? 'failed';
+  }
+
+  getStatus(): number {
+    return this.#status;
+  }
+
+  /** The body that a client gets, as long as the error is not hidden. */
+  getResponse(): ErrorBody {
+    return this.#body;
+  }
+
+  get headers(): readonly (readonly [string, string])[] {
+    return this.#headers;
+  }
+
+  /** Adds a header to the reply; earlier ones of the same name stay. */
+  header(name: string, value: string): this {
+    this.#headers.push([name, value]);
+    return this;
+  }
+
+  /** What the log has instead, if the client must not learn the message. */
+  protected hidden(): string | undefined {
+    return undefined;
+  }
+
+  /** The error for the client: hidden errors are logged. */
+  forClient(): HttpException {
+    const wrong = this.wrongHeader();
+    if (wrong) return wrong.forClient();
+    const told = this.hidden();
+    if (told === undefined) return this;
+    if (told !== '') log.error(told);
+    return new HttpException(GENERAL, this.#status, { headers: this.#headers, code: this.code });
+  }
+
+  wrongHeader(): HttpException | undefined {
+    for (const [name, value] of this.#headers) {
+      const problem = headerProblem(name, value);
+      if (problem !== undefined) return new ReplyException(problem, this);
+    }
+    return undefined;
+  }
+}
+
+/** A call of an event, or a function of the context, that failed. With a status of 500 or more, the client does not get its message. */
+export class CallException extends HttpException {
+  /** The event or function that failed. */
+  readonly called: string;
+
+  constructor(called: string, failure: RawFailure) {
+    super({ ...details(failure), message: failure.message }, failure.status, { code: failure.code });
+    this.called = called;
+    for (const { name, value } of failure.headers) this.header(name, String.fromCharCode(...value));
+  }
+
+  protected override hidden(): string | undefined {
+    if (this.getStatus() < 500) return undefined;
+    // The host logs overload itself, and a client that leaves before the end of its reply is no error.
+    if (this.code === 'overloaded' || (this.code === 'gone' && ['openReply', 'write', 'finish'].includes(this.called))) return '';
+    return `\`${this.called}\` failed with \`${this.code}\`: ${this.message}`;
+  }
+}
+
+/** A reply that is not valid HTTP, a fault of the module: 500 `invalid-reply`, with the place in the log. */
+export class ReplyException extends HttpException {
+  constructor(problem: string, made: Error) {
+    super(`${problem}; it is made at ${placeOf(made)}`, 500, { code: 'invalid-reply' });
+  }
+
+  protected override hidden(): string {
+    return `the reply is not valid: ${this.message}`;
+  }
+}
+
+/** A fault of the module's configuration. The client gets a general sentence. */
+export class VariableException extends HttpException {
+  constructor(message: string) {
+    super(message, 500, { code: 'invalid-variable' });
+  }
+
+  protected override hidden(): string {
+    return this.message;
+  }
+}
+
+function details(failure: RawFailure): ErrorBody {
+  if (failure.details === null) return {};
+  try {
+    return JSON.parse(failure.details) as ErrorBody;
+  } catch {
+    return {};
+  }
+}
+
+export function thrown(error: HttpException): RawThrown {
+  const shown = error.forClient();
+  const { message = '', ...fields } = shown.getResponse();
+  return {
+    status: shown.getStatus(),
+    headers: shown.headers.map(([name, value]) => rawHeader(name, value)),
+    message,
+    details: Object.keys(fields).length === 0 ? null : jsonText(fields, `the body of ${error.name}`),
+  };
+}
+
+/** The failure for the caller of a listener. It has everything, since the caller decides what its client learns. */
+export function failure(error: HttpException): RawFailure {
+  const { message = '', ...fields } = error.getResponse();
+  return {
+    code: error.code,
+    status: error.getStatus(),
+    headers: error.headers.map(([name, value]) => rawHeader(name, value)),
+    message,
+    details: Object.keys(fields).length === 0 ? null : jsonText(fields, `the body of ${error.name}`),
+  };
+}
+
+/** The error of a function of the host. */
+export function callFailed(error: unknown, called: string): unknown {
+  const payload = (error as { payload?: unknown } | null)?.payload;
+  if (typeof payload === 'object' && payload !== null && 'code' in payload) return new CallException(called, payload as RawFailure);
+  return error;
+}
+
+/** A class for one status. */
+function exception(status: number): new (response?: string | ErrorBody, options?: ErrorOptions) => HttpException {
+  return class extends HttpException {
+    constructor(response: string | ErrorBody = reason(status), options: ErrorOptions = {}) {
+      super(response, status, options);
+    }
+  };
+}
+
+export class BadRequestException extends /* @__PURE__ */ exception(400) {}
+export class UnauthorizedException extends /* @__PURE__ */ exception(401) {}
+export class PaymentRequiredException extends /* @__PURE__ */ exception(402) {}
+export class ForbiddenException extends /* @__PURE__ */ exception(403) {}
+export class NotFoundException extends /* @__PURE__ */ exception(404) {}
+export class MethodNotAllowedException extends /* @__PURE__ */ exception(405) {}
+export class NotAcceptableException extends /* @__PURE__ */ exception(406) {}
+export class RequestTimeoutException extends /* @__PURE__ */ exception(408) {}
+export class ConflictException extends /* @__PURE__ */ exception(409) {}
+export class GoneException extends /* @__PURE__ */ exception(410) {}
+export class LengthRequiredException extends /* @__PURE__ */ exception(411) {}
+export class PreconditionFailedException extends /* @__PURE__ */ exception(412) {}
+export class PayloadTooLargeException extends /* @__PURE__ */ exception(413) {}
+export class UriTooLongException extends /* @__PURE__ */ exception(414) {}
+export class UnsupportedMediaTypeException extends /* @__PURE__ */ exception(415) {}
+export class RangeNotSatisfiableException extends /* @__PURE__ */ exception(416) {}
+export class ExpectationFailedException extends /* @__PURE__ */ exception(417) {}
+export class ImATeapotException extends /* @__PURE__ */ exception(418) {}
+export class MisdirectedException extends /* @__PURE__ */ exception(421) {}
+export class UnprocessableEntityException extends /* @__PURE__ */ exception(422) {}
+export class LockedException extends /* @__PURE__ */ exception(423) {}
+export class FailedDependencyException extends /* @__PURE__ */ exception(424) {}
+export class UpgradeRequiredException extends /* @__PURE__ */ exception(426) {}
+export class PreconditionRequiredException extends /* @__PURE__ */ exception(428) {}
+export class TooManyRequestsException extends /* @__PURE__ */ exception(429) {}
+export class UnavailableForLegalReasonsException extends /* @__PURE__ */ exception(451) {}
+export class InternalServerErrorException extends /* @__PURE__ */ exception(500) {}
+export class NotImplementedException extends /* @__PURE__ */ exception(501) {}
+export class BadGatewayException extends /* @__PURE__ */ exception(502) {}
+export class ServiceUnavailableException extends /* @__PURE__ */ exception(503) {}
+export class GatewayTimeoutException extends /* @__PURE__ */ exception(504) {}
+export class HttpVersionNotSupportedException extends /* @__PURE__ */ exception(505) {}
+export class InsufficientStorageException extends /* @__PURE__ */ exception(507) {}
+export class LoopDetectedException extends /* @__PURE__ */ exception(508) {}

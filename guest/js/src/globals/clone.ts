@@ -1,0 +1,3 @@
+import '../platform/install.js';
+
+export { default as structuredClone } from '@ungap/structured-clone';

@@ -1,0 +1,3 @@
+import { random } from './random-constant.js';
+
+Math.random = random;

@@ -1,0 +1,4 @@
+import '../platform/install.js';
+
+export const random = Math.random;
+Math.random = () => 0.5;

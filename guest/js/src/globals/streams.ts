@@ -1,0 +1,9 @@
+import '../platform/install.js';
+
+export {
+  ByteLengthQueuingStrategy,
+  CountQueuingStrategy,
+  ReadableStream,
+  TransformStream,
+  WritableStream,
+} from 'web-streams-polyfill';

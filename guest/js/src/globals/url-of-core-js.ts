@@ -1,0 +1,1 @@
+export { default as URL } from 'core-js-pure/actual/url/index.js';

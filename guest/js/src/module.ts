@@ -1,0 +1,199 @@
+import type { Context } from './context.js';
+import { declarationOf, declaredClasses, type AnyClass, type ClassDeclaration, type ClassKind, type MethodDeclaration } from './decorators.js';
+import type { HttpException } from './exceptions.js';
+import type { Guard, InterceptorClass } from './guards.js';
+import { Injector, type Provider } from './inject.js';
+import type { Variables } from './variables.js';
+
+type Constructor = new () => object;
+
+/** What a module consists of. */
+export interface ModuleOptions {
+  /** The controllers, in the order of their routes. A class that is not listed takes no part. */
+  controllers?: readonly Constructor[];
+  channels?: readonly Constructor[];
+  /** Guards of every handler. */
+  guards?: readonly Guard[];
+  /** Interceptors of every handler. */
+  interceptors?: readonly InterceptorClass[];
+  /** Makes the body of every error of handlers, guards and interceptors. Status and headers stay. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  errors?: (error: HttpException, ctx: Context<any>) => unknown;
+  providers?: readonly Provider[];
+  /** The variables that the module needs. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  variables?: Variables<any>;
+  /** Events that the module uses by names that are not written where it calls them. */
+  uses?: readonly string[];
+  /** Metadata of the manifest. */
+  metadata?: Readonly<Record<string, string>>;
+}
+
+/** One way to reach one handler. */
+export interface Route {
+  /** The number of its handler. */
+  handler: number;
+  method: string | null;
+  paths: readonly string[];
+  declared: MethodDeclaration['routes'][number]['options'];
+}
+
+export interface HandlerOf {
+  controller: ControllerOf;
+  name: string;
+  method: MethodDeclaration;
+}
+
+export interface ListenerOf {
+  channel: ChannelOf;
+  name: string;
+  event: string;
+  summary: Readonly<Record<string, string | undefined>>;
+}
+
+interface ClassOf {
+  of: Constructor;
+  declared: ClassDeclaration;
+  name: string;
+}
+
+export interface ControllerOf extends ClassOf {
+  routes: Route[];
+}
+
+export interface ChannelOf extends ClassOf {
+  listeners: number[];
+}
+
+/** A module: its declarations, checked. */
+export class Module {
+  readonly options: ModuleOptions;
+  readonly controllers: ControllerOf[] = [];
+  readonly channels: ChannelOf[] = [];
+  readonly handlers: HandlerOf[] = [];
+  readonly listeners: ListenerOf[] = [];
+  /** What is probably a mistake, and hinders nothing. */
+  readonly warnings: string[] = [];
+
+  constructor(options: ModuleOptions) {
+    this.options = options;
+    const problems: string[] = [];
+    for (const of of options.controllers ?? []) this.#addController(of, problems);
+    for (const of of options.channels ?? []) this.#addChannel(of, problems);
+    problems.push(...sameNames('controllers', this.controllers), ...sameNames('channels', this.channels), ...this.#sameRoutes());
+    if (this.controllers.length + this.channels.length === 0 && problems.length === 0) {
+      problems.push('the module lists no controllers and no channels, expected `module({ controllers: [Products] })`');
+    }
+    if (problems.length > 0) throw new TypeError(problems.join('\n'));
+  }
+
+  /** Classes with decorators that the module does not list. Known when all files are evaluated. */
+  unlisted(): string[] {
+    const listed = new Set<AnyClass>([...this.controllers, ...this.channels].map(({ of }) => of));
+    const others = [...declaredClasses()].filter(([of]) => !listed.has(of));
+    return others.map(([, { kind, name }]) => `the ${kind} \`${name}\` takes no part: the module does not list it in \`${kind}s\``);
+  }
+
+  #addController(of: Constructor, problems: string[]): void {
+    const declared = declaredAs('controller', of, problems);
+    if (!declared) return;
+    const controller: ControllerOf = { of, declared, name: declared.name, routes: [] };
+    this.controllers.push(controller);
+    for (const [key, method] of ownMethods(of, declared)) {
+      const name = String(key);
+      if (method.listeners.length > 0) problems.push(`\`${declared.name}.${name}\` has \`@On\`, which belongs in a class with \`@Channel\``);
+      if (method.routes.length === 0) continue;
+      this.handlers.push({ controller, name, method });
+      for (const { method: verb, paths, options } of method.routes) {
+        controller.routes.push({ handler: this.handlers.length - 1, method: verb, paths, declared: options });
+      }
+    }
+    if (controller.routes.length === 0) this.warnings.push(`the controller \`${declared.name}\` has no routes of its own`);
+  }
+
+  #addChannel(of: Constructor, problems: string[]): void {
+    const declared = declaredAs('channel', of, problems);
+    if (!declared) return;
+    const channel: ChannelOf = { of, declared, name: declared.path, listeners: [] };
+    this.channels.push(channel);
+    const events = new Map<string, string>();
+    for (const [key, method] of ownMethods(of, declared)) {
+      const name = String(key);
+      if (method.routes.length > 0) problems.push(`\`${declared.name}.${name}\` has a route, which belongs in a class with \`@Controller\``);
+      for (const { event, options } of method.listeners) {
+        const before = events.get(event);
+        if (before !== undefined) problems.push(`\`${declared.name}.${before}\` and \`${declared.name}.${name}\` both listen to \`${declared.path}:${event}\``);
+        events.set(event, name);
+        channel.listeners.push(this.listeners.length);
+        this.listeners.push({ channel, name, event, summary: { summary: options.summary, description: options.description, ...options.metadata } });
+      }
+    }
+    if (channel.listeners.length === 0) this.warnings.push(`the channel \`${declared.name}\` has no listeners of its own`);
+  }
+
+  #sameRoutes(): string[] {
+    const owners = new Map<string, string>();
+    const problems: string[] = [];
+    for (const { declared, routes } of this.controllers) {
+      for (const { handler, method, paths } of routes) {
+        for (const path of paths.length === 0 ? [''] : paths) {
+          const full = joinPath(declared.path, path);
+          const shape = `${method ?? 'ALL'} ${full.replace(/\/([:*])[^/]*/g, '/$1')}`;
+          const owner = `\`${declared.name}.${this.handlers[handler]?.name}\``;
+          const before = owners.get(shape);
+          if (before !== undefined) problems.push(`the route ${method ?? 'ALL'} ${full} is declared twice, by ${before} and by ${owner}`);
+          owners.set(shape, owner);
+        }
+      }
+    }
+    return problems;
+  }
+
+  /** The instances of the listed classes, made by an injector of the module's providers and those of a test. */
+  instances(providers: readonly Provider[] = []): Instances {
+    const injector = new Injector([...(this.options.providers ?? []), ...providers]);
+    return { get: (of) => injector.get(of) as Record<string, unknown> };
+  }
+}
+
+export interface Instances {
+  get(of: new () => object): Record<string, unknown>;
+}
+
+/** The full path of a route. */
+export function joinPath(prefix: string, path: string): string {
+  const parts = [prefix, path].map((part) => part.replace(/^\/+|\/+$/g, '')).filter((part) => part !== '');
+  return `/${parts.join('/')}`;
+}
+
+function declaredAs(kind: ClassKind, of: Constructor, problems: string[]): ClassDeclaration | undefined {
+  const declared = typeof of === 'function' ? declarationOf(of) : undefined;
+  const decorator = kind === 'controller' ? '@Controller' : '@Channel';
+  if (declared?.kind === kind) return declared;
+  const name = typeof of === 'function' ? of.name : String(of);
+  problems.push(`\`${name}\` is listed in \`${kind}s\` and has no \`${decorator}\``);
+  return undefined;
+}
+
+/** The decorated methods that the prototype itself has, in their order. */
+function ownMethods(of: Constructor, declared: ClassDeclaration): [PropertyKey, MethodDeclaration][] {
+  const found: [PropertyKey, MethodDeclaration][] = [];
+  for (const key of Reflect.ownKeys(of.prototype as object)) {
+    const descriptor = Object.getOwnPropertyDescriptor(of.prototype, key);
+    const method = typeof descriptor?.value === 'function' ? declared.methods.get(key) : undefined;
+    if (method) found.push([key, method]);
+  }
+  return found;
+}
+
+function sameNames(what: string, classes: readonly ClassOf[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { name } of classes) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const repeated = [...counts].filter(([, count]) => count > 1);
+  return repeated.map(([name]) => `two ${what} have the name \`${name}\`, expected one: rename a class, or give it a \`name\` in its decorator`);
+}
+
+/** The default export of an entry file: `export default module({ controllers: [Products], channels: [Stock] })`. */
+export function module(options: ModuleOptions): Module {
+  return new Module(options);
+}

@@ -1,0 +1,198 @@
+import { BadRequestException, PayloadTooLargeException, UnsupportedMediaTypeException } from './exceptions.js';
+import { essence } from './header.js';
+import { fromUtf8, utf8, binaryText } from './platform/utf8.js';
+
+/** The longest boundary, as RFC 2046 says, and the longest head of a part. */
+const LONGEST_BOUNDARY = 70;
+const LONGEST_HEAD = 64 * 1024;
+
+const CRLF2 = utf8('\r\n\r\n');
+
+/** One part of a body of the type `multipart/form-data`. */
+export class Part implements AsyncIterable<Uint8Array> {
+  readonly name: string;
+  /** The name of the file on the client's machine; `undefined` if the part is no file. It is the client's text: it may be a path. */
+  readonly fileName: string | undefined;
+  readonly contentType: string | undefined;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly #chunks: AsyncIterable<Uint8Array>;
+
+  constructor(headers: ReadonlyMap<string, string>, chunks: AsyncIterable<Uint8Array>) {
+    const disposition = headers.get('content-disposition');
+    const name = disposition === undefined ? undefined : parameter(disposition, 'name');
+    if (name === undefined) {
+      const problem = disposition === undefined ? 'has no header `content-disposition`' : 'has no name';
+      throw new BadRequestException(`body: a part ${problem}, expected \`content-disposition: form-data; name="…"\` in UTF-8`);
+    }
+    this.name = name;
+    this.fileName = parameter(disposition ?? '', 'filename');
+    this.contentType = headers.get('content-type');
+    this.headers = headers;
+    this.#chunks = chunks;
+  }
+
+  /** The chunks of the content, as they arrive. */
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return this.#chunks[Symbol.asyncIterator]();
+  }
+
+  /** The whole content, 413 if it has more than `most` bytes. */
+  async bytes(most = Infinity): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of this.#chunks) {
+      length += chunk.length;
+      if (length > most) throw new PayloadTooLargeException(`body: part \`${this.name}\` is too large, expected ${most} bytes at most`);
+      chunks.push(chunk);
+    }
+    return joined(chunks, length);
+  }
+
+  /** The whole content as text, 400 if it is not UTF-8. */
+  async text(most = Infinity): Promise<string> {
+    const text = fromUtf8(await this.bytes(most));
+    if (text === undefined) throw new BadRequestException(`body: part \`${this.name}\` is not UTF-8`);
+    return text;
+  }
+}
+
+export function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1 && chunks[0]) return chunks[0];
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+export function boundaryOf(contentType: string): string {
+  if (essence(contentType) !== 'multipart/form-data') {
+    throw new UnsupportedMediaTypeException(`body: expected \`content-type: multipart/form-data\`, got \`${contentType}\``);
+  }
+  const boundary = parameter(contentType, 'boundary') ?? '';
+  if (boundary.length < 1 || boundary.length > LONGEST_BOUNDARY) {
+    throw new BadRequestException(`body: expected a boundary of 1 to ${LONGEST_BOUNDARY} characters in \`content-type: ${contentType}\``);
+  }
+  return boundary;
+}
+
+/** A parameter of a header, in quotation marks or without. Browsers write `"` in a name as `%22`. */
+function parameter(header: string, name: string): string | undefined {
+  const found = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s"]+))`, 'i').exec(header);
+  if (!found) return undefined;
+  return found[1] === undefined ? found[2] : found[1].replace(/\\(["\\])/g, '$1').replace(/%(22|0D|0A)/g, decodeURIComponent);
+}
+
+/** Reads the parts one after the other, as they arrive. What is left of a part is skipped. */
+export async function* readParts(chunks: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Part> {
+  const source = new Source(chunks[Symbol.asyncIterator]());
+  const delimiter = utf8(`\r\n--${boundary}`);
+  // The first delimiter may begin the body, without the line break.
+  source.buffer = utf8('\r\n');
+  await skip(source, delimiter);
+  while (await begins(source)) {
+    const headers = await readHead(source);
+    const content = readContent(source, delimiter);
+    yield new Part(headers, content);
+    for await (const _ of content) {
+      // The handler did not want it.
+    }
+  }
+}
+
+async function skip(source: Source, delimiter: Uint8Array): Promise<void> {
+  for await (const _ of readContent(source, delimiter)) {
+    // A preamble is for readers that do not know the format.
+  }
+}
+
+/** Whether another part follows a delimiter: `--` ends the body, padding and a line break begin a part. */
+async function begins(source: Source): Promise<boolean> {
+  let line = '';
+  while (!line.includes('\n')) {
+    if (line.startsWith('--')) return false;
+    if (line.length > LONGEST_BOUNDARY + 2) throw malformed('a line break after the boundary');
+    line += binaryText(await source.take(1));
+  }
+  if (!/^[ \t]*\r\n$/.test(line)) throw malformed('a line break after the boundary');
+  return true;
+}
+
+async function readHead(source: Source): Promise<Map<string, string>> {
+  let end: number;
+  while ((end = indexOf(source.buffer, CRLF2)) < 0) {
+    if (source.buffer.length > LONGEST_HEAD) throw new BadRequestException(`body: the head of a part has more than ${LONGEST_HEAD} bytes`);
+    await source.more();
+  }
+  const text = fromUtf8(await source.take(end + CRLF2.length));
+  if (text === undefined) throw malformed('a head of a part in UTF-8');
+  const headers = new Map<string, string>();
+  for (const line of text.trimEnd().split('\r\n')) {
+    const at = line.indexOf(':');
+    if (at < 1) throw malformed('`name: value` in the head of a part');
+    headers.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+  }
+  return headers;
+}
+
+/** The bytes up to the delimiter, which is taken too. It can be read once; a second time goes on. */
+function readContent(source: Source, delimiter: Uint8Array): AsyncIterable<Uint8Array> & AsyncIterator<Uint8Array> {
+  let isDone = false;
+  return {
+    async next(): Promise<IteratorResult<Uint8Array>> {
+      while (!isDone) {
+        const end = indexOf(source.buffer, delimiter);
+        if (end >= 0) {
+          isDone = true;
+          const rest = await source.take(end + delimiter.length);
+          if (end > 0) return { done: false, value: rest.subarray(0, end) };
+          break;
+        }
+        const safe = source.buffer.length - delimiter.length;
+        if (safe > 0) return { done: false, value: await source.take(safe) };
+        await source.more();
+      }
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+class Source {
+  buffer: Uint8Array = new Uint8Array(0);
+  readonly #chunks: AsyncIterator<Uint8Array>;
+
+  constructor(chunks: AsyncIterator<Uint8Array>) {
+    this.#chunks = chunks;
+  }
+
+  async more(): Promise<void> {
+    const { done, value } = await this.#chunks.next();
+    if (done) throw new BadRequestException('body: it ends before its last boundary');
+    this.buffer = joined([this.buffer, value], this.buffer.length + value.length);
+  }
+
+  async take(count: number): Promise<Uint8Array> {
+    while (this.buffer.length < count) await this.more();
+    const taken = this.buffer.subarray(0, count);
+    this.buffer = this.buffer.subarray(count);
+    return taken;
+  }
+}
+
+function malformed(expected: string): BadRequestException {
+  return new BadRequestException(`body: expected ${expected}`);
+}
+
+function indexOf(bytes: Uint8Array, wanted: Uint8Array): number {
+  const first = wanted[0] ?? 0;
+  for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
+    if (at + wanted.length > bytes.length) return -1;
+    if (wanted.every((byte, by) => bytes[at + by] === byte)) return at;
+  }
+  return -1;
+}

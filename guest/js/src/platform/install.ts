@@ -1,0 +1,15 @@
+/** What QuickJS lacks of the platform. The entry of a component imports this first. */
+
+import { installConsole } from './console.js';
+import { Blob, File, FormData, Headers, Response } from './fetch-types.js';
+import { installPromise } from './promise.js';
+import { installRandom } from './random.js';
+import { TextDecoder, TextEncoder } from './text.js';
+import { installTime } from './time.js';
+import { URLSearchParams } from './url-search-params.js';
+
+installPromise();
+installTime();
+installRandom();
+installConsole();
+Object.assign(globalThis, { TextDecoder, TextEncoder, URLSearchParams, Blob, File, FormData, Headers, Response, self: globalThis });

@@ -1,0 +1,354 @@
+/**
+ * Promises whose jobs the SDK runs.
+ *
+ * The synchronous runtime of componentize-qjs has no function that runs the jobs of QuickJS, so its own promises never settle
+ * after the build. The bundler lowers `async` functions to generators over the global `Promise`, which is this class in a component.
+ */
+
+/** A function, or what is to be done with the outcome of a promise. */
+type Job = (() => void) | Reaction;
+
+/** The queue of jobs, in order. `head` moves instead of the jobs. */
+const jobs: (Job | undefined)[] = [];
+let head = 0;
+
+/** Jobs of `setTimeout(f, 0)`: each runs when no other job is left. */
+const later: { id: number; job: () => void }[] = [];
+let lastTimer = 0;
+
+export function queueMicrotask(job: () => void): void {
+  jobs.push(job);
+}
+
+export function queueLater(job: () => void): number {
+  lastTimer += 1;
+  later.push({ id: lastTimer, job });
+  return lastTimer;
+}
+
+export function cancelLater(id: number): void {
+  const at = later.findIndex((timer) => timer.id === id);
+  if (at >= 0) later.splice(at, 1);
+}
+
+/** Runs all jobs, and those that they queue. */
+export function runJobs(): void {
+  while (jobs.length > 0 || later.length > 0) {
+    while (head < jobs.length) {
+      const job = jobs[head] as Job;
+      jobs[head] = undefined;
+      head += 1;
+      if (typeof job === 'function') job();
+      else react(job);
+    }
+    jobs.length = 0;
+    head = 0;
+    later.shift()?.job();
+  }
+}
+
+/** Drops the jobs of a call that crashed. */
+export function dropJobs(): void {
+  jobs.length = 0;
+  head = 0;
+  later.length = 0;
+  unhandled.clear();
+}
+
+const PENDING = 0;
+const FULFILLED = 1;
+const REJECTED = 2;
+type State = typeof PENDING | typeof FULFILLED | typeof REJECTED;
+
+/** What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`, or an `async` function goes on. */
+interface Reaction {
+  of: JobPromise<unknown>;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  onFulfilled: ((value: any) => unknown) | undefined;
+  onRejected: ((reason: unknown) => unknown) | undefined;
+  next: JobPromise<unknown> | undefined;
+  generator: Generator<unknown, unknown> | undefined;
+}
+
+type Executor<T> = (resolve: (value: T | PromiseLike<T>) => void, reject: (reason?: unknown) => void) => void;
+
+/** Rejections that nothing has handled yet. */
+const unhandled = new Set<JobPromise<unknown>>();
+
+/** The reasons of the rejections that nothing handled in the call that ends. */
+export function takeUnhandled(): unknown[] {
+  if (unhandled.size === 0) return NOTHING;
+  const reasons = [...unhandled].map((promise) => promise.outcome());
+  unhandled.clear();
+  return reasons;
+}
+
+const NOTHING: unknown[] = [];
+
+/** The executor of a promise that the SDK settles by itself, without two functions for it. */
+const SETTLED_HERE = (): void => undefined;
+
+export class JobPromise<T> {
+  // Plain properties, which QuickJS makes and reads several times as fast as private ones.
+  private declare _state: State;
+  private declare _value: unknown;
+  private declare _reactions: Reaction[] | undefined;
+
+  constructor(executor: Executor<T>) {
+    this._state = PENDING;
+    this._value = undefined;
+    if (executor === SETTLED_HERE) return;
+    if (typeof executor !== 'function') throw new TypeError('the argument of `Promise` is no function');
+    let isDecided = false;
+    const reject = (reason: unknown): void => {
+      if (isDecided) return;
+      isDecided = true;
+      this.settle(REJECTED, reason);
+    };
+    try {
+      executor((value) => {
+        if (isDecided) return;
+        isDecided = true;
+        this.resolveWith(value);
+      }, reject);
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Promise';
+  }
+
+  static get [Symbol.species](): unknown {
+    return this;
+  }
+
+  isPending(): boolean {
+    return this._state === PENDING;
+  }
+
+  isRejected(): boolean {
+    return this._state === REJECTED;
+  }
+
+  /** The value, or the reason of the rejection. */
+  outcome(): unknown {
+    return this._value;
+  }
+
+  /** @internal */
+  resolveWith(value: unknown): void {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return this.settle(FULFILLED, value);
+    if (value === this) return this.settle(REJECTED, new TypeError('a promise cannot be resolved with itself'));
+    if ((value as { constructor?: unknown }).constructor === JobPromise) {
+      // Its outcome is this one's, without a job for its `then`.
+      return (value as JobPromise<unknown>).addReaction({ of: value as JobPromise<unknown>, onFulfilled: undefined, onRejected: undefined, next: this, generator: undefined });
+    }
+    let then: unknown;
+    try {
+      then = (value as { then?: unknown }).then;
+    } catch (error) {
+      return this.settle(REJECTED, error);
+    }
+    if (typeof then !== 'function') return this.settle(FULFILLED, value);
+    jobs.push(() => new JobPromise((resolve, reject) => (then as Function).call(value, resolve, reject)).addNext(this));
+  }
+
+  /** @internal */
+  addNext(next: JobPromise<unknown>): void {
+    this.addReaction({ of: this, onFulfilled: undefined, onRejected: undefined, next, generator: undefined });
+  }
+
+  /** @internal */
+  settle(state: State, value: unknown): void {
+    this._state = state;
+    this._value = value;
+    const reactions = this._reactions;
+    if (reactions) {
+      this._reactions = undefined;
+      for (const reaction of reactions) jobs.push(reaction);
+    } else if (state === REJECTED) {
+      unhandled.add(this);
+    }
+  }
+
+  /** @internal */
+  addReaction(reaction: Reaction): void {
+    if (this._state === PENDING) {
+      if (this._reactions) this._reactions.push(reaction);
+      else this._reactions = [reaction];
+      return;
+    }
+    if (this._state === REJECTED) unhandled.delete(this);
+    jobs.push(reaction);
+  }
+
+  then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): JobPromise<A | B> {
+    const reaction: Reaction = {
+      of: this,
+      onFulfilled: typeof onFulfilled === 'function' ? onFulfilled : undefined,
+      onRejected: typeof onRejected === 'function' ? onRejected : undefined,
+      next: undefined,
+      generator: undefined,
+    };
+    const of = this.constructor as unknown as typeof JobPromise;
+    if (of === JobPromise) {
+      const next = new JobPromise<A | B>(SETTLED_HERE);
+      reaction.next = next;
+      this.addReaction(reaction);
+      return next;
+    }
+    const species = (of as unknown as { [Symbol.species]?: typeof JobPromise })[Symbol.species] ?? JobPromise;
+    return new species<A | B>((resolve, reject) => {
+      const next = new JobPromise<A | B>(SETTLED_HERE);
+      reaction.next = next;
+      this.addReaction(reaction);
+      next.then(resolve, reject);
+    });
+  }
+
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): JobPromise<T | B> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): JobPromise<T> {
+    if (typeof onFinally !== 'function') return this.then();
+    return this.then(
+      (value) => JobPromise.resolve(onFinally()).then(() => value),
+      (reason) =>
+        JobPromise.resolve(onFinally()).then(() => {
+          throw reason;
+        }),
+    );
+  }
+
+  static resolve<T>(value?: T | PromiseLike<T>): JobPromise<T> {
+    if (value instanceof JobPromise && value.constructor === this) return value as JobPromise<T>;
+    if (this !== JobPromise) return new this<T>((resolve) => resolve(value as T));
+    const promise = new JobPromise<T>(SETTLED_HERE);
+    promise.resolveWith(value);
+    return promise;
+  }
+
+  static reject<T = never>(reason?: unknown): JobPromise<T> {
+    return new this<T>((_, reject) => reject(reason));
+  }
+
+  static withResolvers<T>(): { promise: JobPromise<T>; resolve: (value: T | PromiseLike<T>) => void; reject: (reason?: unknown) => void } {
+    let resolve!: (value: T | PromiseLike<T>) => void;
+    let reject!: (reason?: unknown) => void;
+    const promise = new this<T>((first, second) => ([resolve, reject] = [first, second]));
+    return { promise, resolve, reject };
+  }
+
+  static try<T>(make: (...args: unknown[]) => T | PromiseLike<T>, ...args: unknown[]): JobPromise<T> {
+    return new this<T>((resolve) => resolve(make(...args)));
+  }
+
+  static all(values: Iterable<unknown>): JobPromise<unknown[]> {
+    return collect(values, (promise, at, results, done, reject) => {
+      promise.then((value) => done((results[at] = value)), reject);
+    });
+  }
+
+  static allSettled(values: Iterable<unknown>): JobPromise<unknown[]> {
+    return collect(values, (promise, at, results, done) => {
+      promise.then(
+        (value) => done((results[at] = { status: 'fulfilled', value })),
+        (reason) => done((results[at] = { status: 'rejected', reason })),
+      );
+    });
+  }
+
+  static any(values: Iterable<unknown>): JobPromise<unknown> {
+    return new JobPromise((resolve, reject) => {
+      const all = collect(values, (promise, at, results, done) => {
+        promise.then(resolve, (reason: unknown) => done((results[at] = reason)));
+      });
+      all.then((reasons) => reject(new AggregateError(reasons, 'all promises were rejected')), reject);
+    });
+  }
+
+  static race(values: Iterable<unknown>): JobPromise<unknown> {
+    return new JobPromise((resolve, reject) => {
+      for (const value of values) JobPromise.resolve(value).then(resolve, reject);
+    });
+  }
+}
+
+/** Does what a reaction says, with the outcome of its promise. */
+function react(reaction: Reaction): void {
+  const { of, next, generator } = reaction;
+  const isFulfilled = !of.isRejected();
+  const value = of.outcome();
+  if (generator) return goOn(next as JobPromise<unknown>, generator, isFulfilled, value);
+  const handler = isFulfilled ? reaction.onFulfilled : reaction.onRejected;
+  if (!handler) return next?.settle(isFulfilled ? FULFILLED : REJECTED, value);
+  let result: unknown;
+  try {
+    result = handler(value);
+  } catch (error) {
+    return next?.settle(REJECTED, error);
+  }
+  next?.resolveWith(result);
+}
+
+/** Runs an `async` function to its next `await`. */
+function goOn(promise: JobPromise<unknown>, generator: Generator<unknown, unknown>, isFulfilled: boolean, value: unknown): void {
+  let step: IteratorResult<unknown, unknown>;
+  try {
+    step = isFulfilled ? generator.next(value) : generator.throw(value);
+  } catch (error) {
+    return promise.settle(REJECTED, error);
+  }
+  if (step.done) return promise.resolveWith(step.value);
+  const awaited = JobPromise.resolve(step.value);
+  awaited.addReaction({ of: awaited, onFulfilled: undefined, onRejected: undefined, next: promise, generator });
+}
+
+/** What an `async` function becomes, in place of the helper of the bundler: `make` is its body as a generator. */
+function runAsync(self: unknown, args: Iterable<unknown> | null, make: (...args: unknown[]) => Generator<unknown, unknown>): JobPromise<unknown> {
+  const promise = new JobPromise<unknown>(SETTLED_HERE);
+  goOn(promise, args ? make.apply(self, args as unknown[]) : make.call(self), true, undefined);
+  return promise;
+}
+
+type Collect = (promise: JobPromise<unknown>, at: number, results: unknown[], done: (result: unknown) => void, reject: (reason: unknown) => void) => void;
+
+function collect(values: Iterable<unknown>, each: Collect): JobPromise<unknown[]> {
+  return new JobPromise((resolve, reject) => {
+    const results: unknown[] = [];
+    let waiting = 1;
+    const done = (): void => {
+      waiting -= 1;
+      if (waiting === 0) resolve(results);
+    };
+    let at = 0;
+    for (const value of values) {
+      waiting += 1;
+      results.push(undefined);
+      each(JobPromise.resolve(value), at, results, done, reject);
+      at += 1;
+    }
+    done();
+  });
+}
+
+async function fromAsync(items: AsyncIterable<unknown> | Iterable<unknown> | ArrayLike<unknown>, map?: (item: unknown, at: number) => unknown): Promise<unknown[]> {
+  const found: unknown[] = [];
+  const source = Symbol.asyncIterator in items || Symbol.iterator in items ? items : Array.from(items);
+  for await (const item of source) found.push(map ? await map(item, found.length) : item);
+  return found;
+}
+
+/** Replaces the promises of the engine, before any other code is evaluated. */
+export function installPromise(): void {
+  Object.defineProperty(JobPromise, 'name', { value: 'Promise' });
+  Object.assign(globalThis, { Promise: JobPromise, queueMicrotask, __pointworkAsync: runAsync });
+  // The engine's own would return a promise that never settles.
+  (Array as { fromAsync?: unknown }).fromAsync = fromAsync;
+}

@@ -1,0 +1,29 @@
+import type { SchemaIssue, StandardSchema } from './validation.js';
+
+/** What TypeBox's `TypeCompiler.Compile(schema)`, `Compile(schema)` of `typebox/compile`, and `Value` with a schema have. */
+interface TypeBoxCheck {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): Iterable<{ path?: string; instancePath?: string; message: string }>;
+}
+
+/**
+ * A validator of TypeBox as a Standard Schema: `fromTypeBox<Static<typeof schema>>(Compile(schema))`. A compiled validator makes code by
+ * `new Function` when the module is built, which a module can.
+ */
+export function fromTypeBox<T>(validator: TypeBoxCheck): StandardSchema<unknown, T> {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'typebox',
+      validate(value) {
+        if (validator.Check(value)) return { value: value as T };
+        const issues: SchemaIssue[] = [...validator.Errors(value)].map(({ path, instancePath, message }) => {
+          const pointer = path ?? instancePath ?? '';
+          const keys = pointer.split('/').slice(1);
+          return { message, path: keys.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')) };
+        });
+        return { issues };
+      },
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { On, type ClassOptions, type MethodDecorator } from './decorators.js';
+import type { Delivery } from './delivery.js';
+import type { EventName, IOEvent, PayloadOf, ResultOf } from './events.js';
+
+/** The result of a listener: that of the event, now or later; any for an event without one. */
+type ListenerResult<Events, Name extends EventName<Events>> =
+  Events[Name] extends IOEvent<never, unknown> | IOEvent<unknown, unknown> ? ResultOf<Events, Name> | Promise<ResultOf<Events, Name>> : unknown;
+
+/**
+ * `@On` by an event map: `const { On } = typed<Events>()('db')`. Another payload or result of a listener does not compile. The names are
+ * those within the channel.
+ */
+export function typed<Events>(): <Channel extends string>(
+  channel: Channel,
+) => {
+  On: <Name extends EventIn<Events, Channel>>(event: Name, options?: Omit<ClassOptions, 'name'>) => MethodDecorator<ListenerOfEvent<Events, `${Channel}:${Name}` & EventName<Events>>>;
+} {
+  return () => ({ On: On as never });
+}
+
+type EventIn<Events, Channel extends string> = {
+  [Name in EventName<Events>]: Name extends `${Channel}:${infer Event}` ? Event : never;
+}[EventName<Events>];
+
+type ListenerOfEvent<Events, Name extends EventName<Events>> = (payload: PayloadOf<Events, Name>, delivery: Delivery<Events>) => ListenerResult<Events, Name>;

@@ -1,0 +1,116 @@
+import { HttpException } from './exceptions.js';
+import { isThenable, type Maybe } from './host.js';
+import { lineAndColumn, valueEnd } from './json.js';
+
+/** Standard Schema, version 1 (https://standardschema.dev): zod, valibot, ArkType and others implement it. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+export type SchemaResult<Output> = { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
+
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** One field that is not valid. `place` is the line and column of the end of its value, in a body of JSON. */
+export interface InvalidField {
+  field: string;
+  message: string;
+  place: string | undefined;
+}
+
+/** The most fields of a reply, and the longest text of one: what an error has is bounded. */
+const MOST_FIELDS = 50;
+const LONGEST_TEXT = 200;
+
+/** A value that did not pass its schema: 422, with every field. */
+export class ValidationException extends HttpException {
+  readonly fields: readonly InvalidField[];
+
+  constructor(fields: readonly InvalidField[], count: number) {
+    const message = count === 1 ? '1 field is not valid' : `${count} fields are not valid`;
+    super({ message, fields: fields.map(({ field, message }) => ({ field, message })) }, 422);
+    this.fields = fields;
+  }
+}
+
+/** The value as its schema makes it. `text` is the JSON of which the value was read. */
+export function validated<Output>(schema: StandardSchema<unknown, Output>, value: unknown, text?: string): Maybe<Output> {
+  const result = schema['~standard'].validate(value);
+  return isThenable(result) ? result.then((result) => checked(result, text)) : checked(result, text);
+}
+
+function checked<Output>(result: SchemaResult<Output>, text: string | undefined): Output {
+  if (!result.issues) return result.value;
+  const fields = result.issues.slice(0, MOST_FIELDS).map(({ message, path = [] }) => {
+    const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
+    const end = text === undefined ? undefined : valueEnd(text, keys);
+    const place = text === undefined || end === undefined ? undefined : lineAndColumn(text, end);
+    return { field: cut(keys.map(String).join('.')), message: cut(message), place };
+  });
+  throw new ValidationException(fields, result.issues.length);
+}
+
+function cut(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.slice(0, LONGEST_TEXT).replace(/[\u0000-\u001f\u007f]/g, '\ufffd');
+}
+
+/** What reads a text: a schema, or a function that throws or returns the value. */
+export type Pipe<T> = StandardSchema<unknown, T> | ((text: string) => T);
+
+/** A whole number, for `ctx.param('id', int)`. */
+export function int(text: string): number {
+  const value = Number(text);
+  // The usual case, without the cost of an expression.
+  if (Number.isSafeInteger(value) && String(value) === text) return value;
+  if (!/^[+-]?\d+$/.test(text)) throw new RangeError('expected a whole number');
+  if (!Number.isSafeInteger(value)) throw new RangeError('expected a whole number of at most 9007199254740991');
+  return value;
+}
+
+/** A number. */
+export function float(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value)) throw new RangeError('expected a number');
+  return value;
+}
+
+/** `true` or `false`. */
+export function bool(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new RangeError('expected `true` or `false`');
+  return text === 'true';
+}
+
+/** A UUID in its usual form. */
+export function uuid(text: string): string {
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) throw new RangeError('expected a UUID');
+  return text;
+}
+
+/** Text by a pipe; an error is 400 with the name of what was read. */
+export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string): T {
+  if (typeof pipe === 'function') {
+    try {
+      return pipe(text);
+    } catch (error) {
+      if (error instanceof HttpException) throw error;
+      throw unfit(`${kind} \`${name}\``, error instanceof Error ? error.message : String(error), text);
+    }
+  }
+  const result = pipe['~standard'].validate(text);
+  if (isThenable(result)) throw new TypeError(`${kind} \`${name}\`: the schema is asynchronous, expected one that answers at once`);
+  if (!result.issues) return result.value;
+  throw unfit(`${kind} \`${name}\``, result.issues.map(({ message }) => message).join('; '), text);
+}
+
+function unfit(what: string, message: string, text: string): HttpException {
+  return new HttpException(`${what}: ${message}, got \`${cut(text)}\``, 400);
+}

@@ -1,0 +1,123 @@
+/** What must compile, and what must not. An `@ts-expect-error` without an error is an error. */
+import {
+  bool, Channel, Controller, Get, inject, int, On, Payload, typed, UseGuards, variables,
+  type Context, type Delivery, type IOEvent, type StandardSchema,
+} from '@pointwork/guest';
+
+interface Product {
+  id: number;
+  name: string;
+}
+
+interface Events {
+  'db:one': IOEvent<{ id: number }, Product | null>;
+  'db:count': IOEvent<null, number>;
+  'db:image': IOEvent<number, Payload>;
+  'product:viewed': { id: number };
+}
+
+class Signed {
+  canActivate(ctx: Context<Events>): { user: string } | false {
+    return ctx.path === '/' ? { user: 'Ada' } : false;
+  }
+}
+
+class Prices {
+  of = (id: number): number => id;
+}
+
+declare const schema: StandardSchema<unknown, { name: string }>;
+
+@Controller('products')
+export class Products {
+  prices = inject(Prices);
+
+  @Get(':id')
+  async show(ctx: Context<Events>): Promise<string> {
+    const product = await ctx.call('db:one', { id: 1 });
+    const name: string | undefined = product?.name;
+    const count: number = await ctx.call('db:count');
+    const image: Payload = await ctx.call('db:image', 7);
+    ctx.emit('product:viewed', { id: 1 }).emit('product:viewed', ctx);
+    const id: number = ctx.param('id', int);
+    const isOn: boolean = ctx.param('on', bool);
+    const user: string = ctx.guarded(Signed).user;
+    const body: { name: string } = await ctx.json(schema);
+    const typedBody: Product = await ctx.json<Product>();
+    const price: number = this.prices.of(id);
+    // @ts-expect-error the payload has a number
+    await ctx.call('db:one', { id: '1' });
+    // @ts-expect-error the payload is missing
+    await ctx.call('db:one');
+    // @ts-expect-error the event is not in the map
+    await ctx.call('db:two', {});
+    // @ts-expect-error the event has no result
+    await ctx.call('product:viewed', { id: 1 });
+    // @ts-expect-error the payload has an id
+    ctx.emit('product:viewed', {});
+    // @ts-expect-error the result may be null
+    (await ctx.call('db:one', { id: 1 })).name;
+    // @ts-expect-error a body is unknown without a schema
+    (await ctx.json()).name;
+    return [name, count, image, isOn, user, body, typedBody, price].join();
+  }
+
+  // @ts-expect-error a handler takes the context
+  @Get('wrong')
+  wrong(id: number): number {
+    return id;
+  }
+
+  // @ts-expect-error a getter is no handler
+  @Get('getter')
+  get getter(): string {
+    return '';
+  }
+
+  @Get('guarded')
+  @UseGuards(Signed, (ctx: Context<Events>) => ctx.method === 'GET')
+  guarded(): string {
+    return '';
+  }
+}
+
+@Channel('db')
+export class Db {
+  @On('one')
+  one({ id }: { id: number }, delivery: Delivery<Events>): Product {
+    delivery.emit('product:viewed', { id });
+    return { id, name: '' };
+  }
+}
+
+const { On: OnDb } = typed<Events>()('db');
+
+@Channel('db')
+export class TypedDb {
+  @OnDb('one')
+  one({ id }: { id: number }): Product | null {
+    return id === 1 ? { id, name: '' } : null;
+  }
+
+  // @ts-expect-error the result is a number
+  @OnDb('count')
+  async count(): Promise<string> {
+    return '1';
+  }
+
+  // @ts-expect-error the payload has a number
+  @OnDb('image')
+  image(id: { id: string }): Payload {
+    return new Payload(id.id, new Uint8Array());
+  }
+
+  // @ts-expect-error the channel has no such event
+  @OnDb('viewed')
+  viewed(): void {}
+}
+
+const settings = variables({ SIZE: { type: 'integer', default: 1 }, WORD: { type: 'string', enum: ['a', 'b'], optional: true } });
+export const size: number = settings.SIZE;
+export const word: 'a' | 'b' | undefined = settings.WORD;
+// @ts-expect-error it may be missing
+export const there: 'a' | 'b' = settings.WORD;
