@@ -183,15 +183,13 @@ impl InstanceState {
         let _entered = threads.enter();
         driver.poll_here();
         if take_slice_used() {
-            self.is_left_to_scheduler.store(true, Ordering::Relaxed);
+            self.leave_to_scheduler(true);
         }
     }
 
-    /// The scheduler threads polled it, and it waits or has used up its time slice.
-    pub(super) fn was_polled(&self, is_slice_used: bool) {
-        if !is_slice_used {
-            self.is_left_to_scheduler.store(false, Ordering::Relaxed);
-        }
+    /// Whether requests leave the driver to the scheduler threads.
+    pub(super) fn leave_to_scheduler(&self, is_left: bool) {
+        self.is_left_to_scheduler.store(is_left, Ordering::Relaxed);
     }
 
     /// Nobody waits for a call any more. Gives the instance up if the call has not ended by its deadline: a call of the guest

@@ -483,9 +483,13 @@ async fn noticed<T>(
     let mut driving = pin!(driving);
     let mut slices = 0_u32;
     poll_fn(|cx| {
+        // Before the poll: a request that follows a reply of this poll at once would be left to the scheduler too, and so on.
+        state.leave_to_scheduler(false);
         let polled = driving.as_mut().poll(cx);
         let used = polled.is_pending() && is_slice_used();
-        state.was_polled(used);
+        if used {
+            state.leave_to_scheduler(true);
+        }
         slices = if used { slices.saturating_add(1) } else { 0 };
         let busy = slices >= LOOPING;
         let became_busy = !state.busy.swap(busy, Ordering::Relaxed) && busy;
