@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync, readdirSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
+import { build as esbuild } from 'esbuild';
 import { build, bundle } from '@pointwork/guest/build';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -192,4 +193,19 @@ test('the copy of the contract is that of the repository', { skip: !existsSync(j
   for (const name of readdirSync(join(root, '../../wit'))) {
     assert.equal(readFileSync(join(root, 'wit', name), 'utf8'), readFileSync(join(root, '../../wit', name), 'utf8'), name);
   }
+});
+
+test('the examples of the README run', async () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const [example, unit] = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map((block) => block[1]);
+  const folder = project({
+    'src/module.ts': example!,
+    'src/test.ts': `${example}\nimport assert from 'node:assert/strict';\n${unit}`,
+  });
+  const { code } = await bundle({ entry: join(folder, 'src/module.ts') });
+  assert.match(code, /product:one/);
+  const out = join(folder, 'test.mjs');
+  await esbuild({ entryPoints: [join(folder, 'src/test.ts')], outfile: out, bundle: true, packages: 'external', platform: 'node', format: 'esm', target: 'es2022', logLevel: 'silent' });
+  await import(pathToFileURL(out).href);
+  rmSync(folder, { recursive: true });
 });

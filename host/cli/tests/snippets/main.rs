@@ -10,6 +10,7 @@
 //! | `diff` | applied to the file that its first line names |
 //! | `toml` | read by cargo if it is a part of a `Cargo.toml`, else by the command |
 //! | `c`, `python` | run by the tests of the binding |
+//! | `ts` | run by the tests of the package `guest/js` |
 //! | `rust` | a doctest of `tests/suite/src/lib.rs`, or found as it stands in a program of `examples` or of the folder |
 //!
 //! Anything else is an error, and so is a block without a language. [`EXCEPTIONS`] lists the commands and blocks that are
@@ -48,6 +49,7 @@ const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles 
 const RELEASE_BUILD: &str = "a build of the release takes minutes";
 const POLYGLOT: &str = "the test `cli` runs the programs with what cargo has built, and swaps in them";
 const PERF: &str = "needs perf, inferno and a release build; the test `cli` serves with `--perf-map`";
+const NPM: &str = "the tests of the package build modules, by npm; none serves them";
 const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
@@ -234,6 +236,19 @@ const EXCEPTIONS: &[Exception] = &[
         "perf script | inferno-collapse-perf | inferno-flamegraph > guard.svg",
         PERF,
     ),
+    not_run("guest/js/README.md", "(cd pointwork/guest/js && npm ci)", NPM),
+    not_run("guest/js/README.md", "npm install ./pointwork/guest/js", NPM),
+    not_run(
+        "guest/js/README.md",
+        "npm install --save-dev esbuild componentize-qjs@0.4.5 typescript",
+        NPM,
+    ),
+    not_run(
+        "guest/js/README.md",
+        "npx pointwork-guest-build src/module.ts --out target/pointwork/shop.wasm",
+        NPM,
+    ),
+    not_run("guest/js/README.md", "pointwork serve target/pointwork/shop.wasm", NPM),
     not_run(
         "docs/start.md",
         "git clone https://github.com/pointwork/pointwork",
@@ -281,6 +296,7 @@ pages! {
     polyglot: "examples/polyglot/README.md" from CLONE,
     booking: "examples/booking/README.md" from CLONE,
     products: "examples/products/README.md" from CLONE,
+    typescript: "guest/js/README.md" from AROUND,
     c: "host/bindings/c/README.md" from CLONE,
     python: "host/bindings/python/README.md" from CLONE,
     results: "tests/bench/RESULTS.md" from CLONE,
@@ -331,8 +347,9 @@ fn follow(page: &Page) {
             "rust" if is_doctest(page.path) => Ok(()),
             "rust" => session.show_rust(&block.text),
             "c" => session.show_c(&block.text),
-            // The tests of the binding run all programs of its README.
+            // The tests of the binding, and of the package for TypeScript, run all programs of their READMEs.
             "python" if page.path.starts_with("host/bindings/python/") => Ok(()),
+            "ts" if page.path.starts_with("guest/js/") => Ok(()),
             other => Err(format!("no test knows the language `{other}`")),
         };
         done.unwrap_or_else(|error| panic!("{}:{}: {error}", page.path, block.line));
