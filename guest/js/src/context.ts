@@ -391,7 +391,7 @@ function decoded(text: string, what: string, name: string | undefined): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // A `%` that is no escape is itself, as browsers read it.
+    // A `%` that begins no escape stays a `%`, as in browsers.
     const escaped = spaced.replace(/%(?![\da-f]{2})/gi, '%25');
     try {
       return decodeURIComponent(escaped);

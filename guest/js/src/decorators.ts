@@ -1,6 +1,6 @@
 /**
  * The decorators. Each works as a decorator of TC39 and as one of TypeScript's `experimentalDecorators`: the arguments tell which.
- * What a decorator declares of a method is kept by the class and the method's name, since other decorators may replace the function.
+ * A decorator stores its declaration under the class and the name of the method, since another decorator may replace the function.
  */
 
 import type { Context } from './context.js';

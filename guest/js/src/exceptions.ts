@@ -101,7 +101,7 @@ export class CallException extends HttpException {
 
   protected override hidden(): string | undefined {
     if (this.getStatus() < 500) return undefined;
-    // The host logs overload itself, and a client that leaves before the end of its reply is no error.
+    // The host logs an overload. A client that leaves before the end of its reply causes no line.
     if (this.code === 'overloaded' || (this.code === 'gone' && ['openReply', 'write', 'finish'].includes(this.called))) return '';
     return `\`${this.called}\` failed with \`${this.code}\`: ${this.message}`;
   }

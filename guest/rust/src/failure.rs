@@ -181,8 +181,8 @@ impl Failure {
     /// Without the details of a failed call that are not for the client, which are logged.
     pub(crate) fn for_client(mut self) -> Self {
         if self.called.is_some() && self.status >= 500 {
-            // The host logs overload itself, one line for many calls. A client that leaves before the end of its reply is no
-            // error.
+            // The host logs an overload, with one line for many calls. A client that leaves before the end of its reply causes no
+            // line.
             let is_left = self.code == GONE && matches!(self.called, Some("open_reply" | "write" | "finish"));
             if self.code != OVERLOADED && !is_left {
                 crate::log::error!("{self}");

@@ -118,8 +118,8 @@ pub trait AfterHook {
 ///
 /// [`#[guard]`](macro@crate::guard) has an example.
 pub struct Guarded<G> {
-    /// A [`Checked`] with a value. The field has no bound `G: Guard`: with the bound, the compiler would report a type that is no guard
-    /// at each mention of the type.
+    /// A [`Checked`] with a value. Without the bound `G: Guard`, the compiler reports a type that does not implement `Guard` once,
+    /// and not at each mention of the type.
     checked: Rc<dyn Any>,
     guard: PhantomData<fn() -> G>,
 }

@@ -12,9 +12,9 @@ use crate::error::{Error, ErrorKind};
 /// Composes a component that imports WASI 0.2, of whatever release, with [`COMPONENT`](crate::COMPONENT), which answers those
 /// imports by the contract.
 ///
-/// `is_granted` gets the name of each import, such as `wasi:filesystem/types@0.2.9`, and says which stay imports that the host
-/// answers. An interface that shares a resource with one of them stays as well: the host makes the streams of a directory,
-/// so that it has to make the standard output too. So does an interface that the component of this crate does not have.
+/// `is_granted` gets the name of each import, such as `wasi:filesystem/types@0.2.9`, and says whether the import stays, for the host to
+/// answer. An interface stays as well if it shares a resource with an import that stays: a host that makes the streams of a directory
+/// has to make the standard output too. An interface that [`COMPONENT`](crate::COMPONENT) does not have also stays.
 ///
 /// ```
 /// # fn build(component: &[u8]) -> Result<(), pointwork_wasi::Error> {

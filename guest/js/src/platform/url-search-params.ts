@@ -5,7 +5,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // A `%` that is no escape is itself; bytes that are no UTF-8 become U+FFFD.
+    // A `%` that begins no escape stays a `%`. Bytes that are not UTF-8 become U+FFFD.
     const bytes = spaced.replace(/%(?![\da-f]{2})/gi, '%25').replace(/[^%]+/g, (part) => unescape(encodeURIComponent(part.toWellFormed())));
     const binary = unescape(bytes);
     return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));

@@ -68,7 +68,7 @@ export class Products {
     return id;
   }
 
-  // @ts-expect-error a getter is no handler
+  // @ts-expect-error a getter cannot be a handler
   @Get('getter')
   get getter(): string {
     return '';

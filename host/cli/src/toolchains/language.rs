@@ -1,4 +1,4 @@
-//! What a language has to say and to do, so that its projects become modules.
+//! A language of modules: the files of its projects, and the functions that find and build a project.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use crate::ui::Terminal;
 pub(crate) struct Language {
     /// The name of the file that marks the folder of a project.
     pub(crate) manifest: &'static str,
-    /// Files and folders beside the manifest: a component is out of date when one of them is newer.
+    /// Files and folders beside the manifest. A component is out of date if one of these is newer than the component.
     pub(crate) own: &'static [&'static str],
     /// Names of files and folders that decide how every module of the language is built. Not a lock file that the build writes.
     pub(crate) settings: &'static [&'static str],
     /// Extensions of files that are sources of every module of the language until a build has listed what it reads.
     pub(crate) extensions: &'static [&'static str],
-    /// What to do if no controller of a module serves a route.
+    /// The hint for a module without a controller that serves a route.
     pub(crate) no_controller: &'static str,
 
     /// Finds the project, or the package of this name in it, by the path of a manifest. Ensures that its tools are there.

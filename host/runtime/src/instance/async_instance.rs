@@ -48,7 +48,7 @@ pub(crate) struct InstanceState {
     give_up: Notify,
     /// Whether its calls have begun, so that a request may poll the driver.
     is_started: AtomicBool,
-    /// Whether its guest used up a time slice where a request polled the driver: the scheduler threads have it until it waits.
+    /// Whether its guest used up a time slice: requests leave the driver to the scheduler threads until those poll the driver.
     is_left_to_scheduler: AtomicBool,
     pub(super) driver: OnceLock<Arc<DriverSlot<Crash>>>,
     last_call_ended: Mutex<Option<Instant>>,
@@ -115,11 +115,11 @@ impl InstanceState {
         self.served.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Gives it a call if it is idle and the thread may run it. Returns the number of calls that it took; whoever calls this
-    /// polls the driver.
+    /// Gives the instance a call, if the instance is idle and this thread may run it. Returns the number of calls that the instance
+    /// took. The caller polls the driver then.
     ///
     /// # Errors
-    /// The call, which it does not take.
+    /// The call, which the instance does not take.
     #[allow(clippy::result_large_err, reason = "a box would be an allocation for each call")]
     pub(super) fn offer(self: &Arc<Self>, call: QueuedCall, limits: &ModuleLimits) -> Result<u64, QueuedCall> {
         let mut offered = self.offered.lock();

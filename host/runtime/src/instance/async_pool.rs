@@ -209,10 +209,10 @@ impl AsyncPool {
     /// Gives a call to the instance that this thread ran last, or puts it into the queue.
     fn enqueue(self: &Arc<Self>, mut call: QueuedCall, is_alone: bool) -> Result<Enqueued, Overload> {
         let here = self.here.local();
-        if !is_alone
-            && self.queued.load(Ordering::Relaxed) == 0
-            && let Some(instance) = here.lock().upgrade()
-        {
+        let may_pass = !is_alone && self.queued.load(Ordering::Relaxed) == 0;
+        // In a statement of its own, so that the lock does not last.
+        let last = may_pass.then(|| here.lock().upgrade()).flatten();
+        if let Some(instance) = last {
             match instance.offer(call, &self.pre.version.limits) {
                 Ok(served) => {
                     if self.is_last(served) {
