@@ -1,6 +1,6 @@
-//! Packs the source of the Rust SDK into the command: `pointwork new` writes it into projects.
+//! Packs the sources of the SDKs into the command: `pointwork new` writes them into projects.
 //!
-//! In a checkout the source is `guest/rust`. A published package has no such folder beside it; it contains the packed
+//! In a checkout they are below `guest`. A published package has no such folder beside it; it contains the packed
 //! file `sdk.rs`, which `POINTWORK_WRITE_SDK=1 cargo check -p pointwork-cli` writes before `cargo package`.
 
 use std::error::Error;
@@ -31,7 +31,12 @@ fn main() -> Result<()> {
         read(&packed)?
     } else {
         let root = package.join("../..").canonicalize()?;
-        let text = list(&pack(&root)?)?;
+        let text = format!(
+            "Packed {{ rust: {}, js: {}, python: {} }}\n",
+            list(&pack(&root)?)?,
+            list(&pack_js(&root)?)?,
+            list(&pack_python(&root)?)?
+        );
         if std::env::var_os("POINTWORK_WRITE_SDK").is_some_and(|value| value == "1") {
             fs::write(&packed, &text)?;
         }
@@ -47,22 +52,67 @@ fn list(files: &[(String, String)]) -> Result<String> {
     for (path, text) in files {
         writeln!(list, "    ({path:?}, {text:?}),")?;
     }
-    list.push_str("]\n");
+    list.push(']');
     Ok(list)
 }
 
-/// The files of the copy, by their paths below the folder of `pointwork-guest`.
+/// The licence, and the README of a copy for projects in a language.
+fn about(root: &Path, language: &str) -> Result<Vec<(String, String)>> {
+    let readme = format!("host/cli/src/toolchains/{language}/template/vendor.md.in");
+    let readme = read(&root.join(readme))?.replace("@VERSION@", &env("CARGO_PKG_VERSION")?);
+    Ok(vec![
+        ("LICENSE".to_owned(), read(&root.join("LICENSE"))?),
+        ("README.md".to_owned(), readme),
+    ])
+}
+
+/// The files of the copy for TypeScript. The project compiles it.
+fn pack_js(root: &Path) -> Result<Vec<(String, String)>> {
+    let folder = root.join("guest/js");
+    let mut files = about(root, "ts")?;
+    for name in [".gitignore", "tsconfig.json"] {
+        files.push((name.to_owned(), read(&folder.join(name))?));
+    }
+    let manifest = without_development(&read(&folder.join("package.json"))?);
+    files.push((
+        "package.json".to_owned(),
+        manifest.ok_or("guest/js/package.json: no `devDependencies` at its end")?,
+    ));
+    sources(&folder.join("src"), "src", &[".ts"], &mut files)?;
+    for name in ["wasi", "wit"] {
+        sources(&folder.join(name), name, &[".wit"], &mut files)?;
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A package.json without what only the tests need. It is cut as text: the order of its keys has a meaning.
+fn without_development(manifest: &str) -> Option<String> {
+    let begin = manifest.find(",\n  \"devDependencies\": {")?;
+    let length = manifest[begin..].find("\n  }")? + "\n  }".len();
+    Some(format!("{}{}", &manifest[..begin], &manifest[begin + length..]))
+}
+
+/// The files of the copy for Python, which the project installs by its path.
+fn pack_python(root: &Path) -> Result<Vec<(String, String)>> {
+    let folder = root.join("guest/python");
+    let mut files = about(root, "python")?;
+    files.push((".gitignore".to_owned(), read(&folder.join(".gitignore"))?));
+    let manifest = read(&folder.join("pyproject.toml"))?;
+    // The tables from there on are for the tests.
+    let end = manifest.find("\n[tool.mypy]");
+    let end = end.ok_or("guest/python/pyproject.toml: no `[tool.mypy]` behind the package")?;
+    files.push(("pyproject.toml".to_owned(), manifest[..end].to_owned()));
+    sources(&folder.join("src"), "src", &[".py", ".wit", "/py.typed"], &mut files)?;
+    files.sort();
+    Ok(files)
+}
+
+/// The files of the copy for Rust, by their paths below the folder of `pointwork-guest`.
 fn pack(root: &Path) -> Result<Vec<(String, String)>> {
     let workspace: Table = read(&root.join("Cargo.toml"))?.parse()?;
-    let readme = read(&root.join("host/cli/src/toolchains/rust/template/vendor.md.in"))?;
-    let mut files = vec![
-        ("LICENSE".to_owned(), read(&root.join("LICENSE"))?),
-        (
-            "README.md".to_owned(),
-            readme.replace("@VERSION@", &env("CARGO_PKG_VERSION")?),
-        ),
-        ("rustfmt.toml".to_owned(), RUSTFMT.to_owned()),
-    ];
+    let mut files = about(root, "rust")?;
+    files.push(("rustfmt.toml".to_owned(), RUSTFMT.to_owned()));
     for package in PACKAGES {
         let folder = format!("guest/rust/{package}");
         let mut manifest =
@@ -72,7 +122,12 @@ fn pack(root: &Path) -> Result<Vec<(String, String)>> {
             manifest.push_str("\n[workspace]\n");
         }
         files.push((format!("{package}Cargo.toml"), manifest));
-        sources(&root.join(&folder).join("src"), &format!("{package}src"), &mut files)?;
+        sources(
+            &root.join(&folder).join("src"),
+            &format!("{package}src"),
+            &[".rs"],
+            &mut files,
+        )?;
         let lib = format!("{package}src/lib.rs");
         let lib = files.iter_mut().find(|(path, _)| *path == lib);
         lib.ok_or("a package without a `lib.rs`")?.1.insert_str(0, ALLOW);
@@ -81,15 +136,15 @@ fn pack(root: &Path) -> Result<Vec<(String, String)>> {
     Ok(files)
 }
 
-fn sources(folder: &Path, name: &str, files: &mut Vec<(String, String)>) -> Result<()> {
+fn sources(folder: &Path, name: &str, ends: &[&str], files: &mut Vec<(String, String)>) -> Result<()> {
     // Cargo looks at the files below it as well.
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = format!("{name}/{}", entry.file_name().display());
         if entry.file_type()?.is_dir() {
-            sources(&entry.path(), &name, files)?;
-        } else if name.ends_with(".rs") {
+            sources(&entry.path(), &name, ends, files)?;
+        } else if ends.iter().any(|end| name.ends_with(end)) {
             files.push((name, read(&entry.path())?));
         }
     }

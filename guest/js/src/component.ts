@@ -10,11 +10,13 @@ import eventsSync from 'pointwork:module/events-sync@0.2.0';
 import hostLog from 'pointwork:module/log@0.2.0';
 import { crashLine, crashOf } from './crash.js';
 import { Dispatcher, type Delivered } from './dispatch.js';
+import { isGuardClass } from './guards.js';
 import { host, isThenable, setHost, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
-import { describe, type Manifest, type PackageFacts } from './manifest.js';
+import { aroundOf, describe, type Manifest, type PackageFacts } from './manifest.js';
+import { InjectError } from './inject.js';
 import { Module } from './module.js';
 import { beginCall, endCall, inCall } from './platform/call-state.js';
-import { dropJobs, JobPromise, runJobs, takeUnhandled } from './platform/promise.js';
+import { dropJobs, runJobs, settled, takeUnhandled } from './platform/promise.js';
 import { setLineTable, type LineTable } from './stack.js';
 
 /** How the build and the bundle talk to each other. */
@@ -22,7 +24,7 @@ interface BuildGlobals {
   __pointworkLines?: LineTable;
   /** What top-level code prints: it runs when the component is built. */
   __pointworkPrinted?: string[];
-  __pointworkChecked?: () => { manifest: Manifest; warnings: string[] };
+  __pointworkChecked?: () => { manifest: Manifest; warnings: string[]; problems: string[] };
 }
 
 const globals = globalThis as BuildGlobals;
@@ -53,23 +55,17 @@ setHost({
 });
 
 /** The value of a promise whose jobs run here and now. */
-function settled<T>(value: PromiseLike<T>, name: string): T {
-  const promise = JobPromise.resolve(value) as JobPromise<T>;
-  // It is handled here.
-  promise.catch(() => undefined);
-  runJobs();
-  if (promise.isPending()) {
-    throw new Error(`the promise of \`${name}\` never settles: nothing is left to run that could settle it`);
-  }
+function valueOf<T>(value: PromiseLike<T>, name: string): T {
+  const promise = settled(value, name);
   if (promise.isRejected()) throw promise.outcome();
   return promise.outcome() as T;
 }
 
 /** Ends a call: what it left to do runs now. */
-function ended(name: () => string): void {
-  runJobs();
+function ended(name: (of: number) => string, of: number): void {
+  if (runJobs()) return;
   for (const reason of takeUnhandled()) {
-    host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name()}\`: ${crashLine(reason)}`, []);
+    host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name(of)}\`: ${crashLine(reason)}`, []);
   }
 }
 
@@ -97,16 +93,42 @@ function overwriteFreed(): void {
   }
 }
 
+/**
+ * Classes that `inject` can never make. Their constructors run for it, in the build alone; what else they throw may be due to a
+ * variable or a random number, which a build does not have.
+ */
+function unmade(module: Module): string[] {
+  const { get } = module.instances();
+  const classes = new Set([...module.controllers, ...module.channels].map(({ of }) => of));
+  module.handlers.forEach((_, handler) => {
+    const { guards, interceptors } = aroundOf(module, handler);
+    for (const one of [...guards.filter(isGuardClass), ...interceptors]) classes.add(one as new () => object);
+  });
+  const problems = new Set<string>();
+  const printed = globals.__pointworkPrinted ?? [];
+  globals.__pointworkPrinted = [];
+  for (const of of classes) {
+    try {
+      get(of);
+    } catch (error) {
+      if (error instanceof InjectError) problems.add(`\`${of.name}\` cannot be made: ${error.message}`);
+    }
+  }
+  globals.__pointworkPrinted = printed;
+  return [...problems];
+}
+
 export function component(module: unknown, facts: PackageFacts): Exports {
   if (!(module instanceof Module)) {
     throw new TypeError('the entry file has no module as its default export, expected `export default module({ controllers: [Products] })`');
   }
-  const dispatcher = new Dispatcher(module, module.instances());
+  const dispatcher = new Dispatcher(module, module.instances(), settled);
   const manifest = describe(module, facts);
   // Jobs of top-level code.
   runJobs();
+  for (const reason of takeUnhandled()) throw reason;
   overwriteFreed();
-  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()] });
+  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], problems: unmade(module) });
   const handlerName = (handler: number): string => `${module.handlers[handler]?.controller.name}.${module.handlers[handler]?.name}`;
   const listenerName = (listener: number): string => `${module.listeners[listener]?.channel.declared.name}.${module.listeners[listener]?.name}`;
   return {
@@ -116,8 +138,8 @@ export function component(module: unknown, facts: PackageFacts): Exports {
         beginCall();
         try {
           const outcome = dispatcher.handle(handler, context);
-          const answer = isThenable(outcome) ? settled(outcome, handlerName(handler)) : outcome;
-          ended(() => handlerName(handler));
+          const answer = 'tag' in outcome ? outcome : valueOf(outcome, handlerName(handler));
+          ended(handlerName, handler);
           return answer;
         } catch (error) {
           return crashed(error);
@@ -132,8 +154,8 @@ export function component(module: unknown, facts: PackageFacts): Exports {
         beginCall();
         try {
           const delivered = dispatcher.deliver(listener, delivery, payload);
-          result = isThenable(delivered) ? settled(delivered, listenerName(listener)) : delivered;
-          ended(() => listenerName(listener));
+          result = isThenable(delivered) ? valueOf(delivered, listenerName(listener)) : delivered;
+          ended(listenerName, listener);
         } catch (error) {
           return crashed(error);
         } finally {

@@ -5,8 +5,8 @@ import type { AnyEvents, EventName, IOEventName, PayloadArguments, PayloadOf, Re
 import { BadRequestException, HttpException, thrown, UnauthorizedException, UnsupportedMediaTypeException, type ErrorBody } from './exceptions.js';
 import type { Guard, GuardValue } from './guards.js';
 import { essence } from './header.js';
-import { chain, date, host, type Maybe, type RawContext, type RawPayload } from './host.js';
-import { DEEPEST, depthFault, jsonFault, lineAndColumn } from './json.js';
+import { chain, date, host, hostText, type Maybe, type RawContext, type RawPayload } from './host.js';
+import { readJson } from './json.js';
 import { BodyWriter, chunksOf } from './body.js';
 import { boundaryOf, Part, readParts } from './multipart.js';
 import { fromUtf8 } from './platform/utf8.js';
@@ -14,6 +14,7 @@ import { DEFERRED, isStreamed, rawHeaders, Reply, toReply, type ReplyInit } from
 import { env } from './variables.js';
 import { piped, validated, type Pipe, type StandardSchema } from './validation.js';
 
+const EXTENSION = 'the key of an extension';
 const FORM = 'application/x-www-form-urlencoded';
 
 /** A request and its reply. A controller reaches everything outside itself through it. `Events` is the event map. */
@@ -25,6 +26,9 @@ export class Context<Events = AnyEvents> {
   private declare _params: Record<string, string> | undefined;
   private declare _guarded: Map<Guard, unknown> | undefined;
   private declare _writers: BodyWriter[] | undefined;
+  private declare _replied: boolean | undefined;
+  /** Whether a write found that the client has left: the host tells it of requests without a reply only. */
+  private declare _hasLeft: boolean | undefined;
 
   /** @internal */
   constructor(raw: RawContext) {
@@ -82,9 +86,9 @@ export class Context<Events = AnyEvents> {
     return deadline ? date(deadline) : undefined;
   }
 
-  /** Whether the client has gone, or the request has ended. */
+  /** Whether the client has gone, or the request has ended. Once a reply has begun, the next write finds it. */
   get cancelled(): boolean {
-    return this.open.cancelled();
+    return this._hasLeft || this.open.cancelled();
   }
 
   /** The id that every line of the log about the request has. */
@@ -106,7 +110,8 @@ export class Context<Events = AnyEvents> {
   param(name: string): string;
   param<T>(name: string, pipe: Pipe<T>): T;
   param<T>(name: string, pipe?: Pipe<T>): string | T {
-    const text = this.open.param(name);
+    // Without the getter, a call that each request would make.
+    const text = (this.raw ?? this.open).param(hostText(name, 'the name of a path parameter'));
     if (text === null) throw new TypeError(`the route \`${this.route}\` has no parameter \`${name}\``);
     return pipe ? piped(pipe, text, 'path parameter', name) : text;
   }
@@ -138,7 +143,7 @@ export class Context<Events = AnyEvents> {
 
   /** The first header of that name, in any case. */
   header(name: string): string | undefined {
-    return this.open.header(name) ?? undefined;
+    return this.open.header(hostText(name, 'the name of a header')) ?? undefined;
   }
 
   /** All headers. A value that is not ASCII has one character for each byte. */
@@ -279,7 +284,7 @@ export class Context<Events = AnyEvents> {
   /** Calls an event and waits for the result of its listener. Two calls of a `Promise.all` run one after the other. */
   call<Name extends IOEventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>>): Promise<ResultOf<Events, Name>>;
   call(event: string, payload?: unknown): Promise<unknown> {
-    return callEvent(host.call, this.open, event, payload);
+    return callEvent(host.call, this.raw ?? this.open, event, payload);
   }
 
   /**
@@ -289,7 +294,7 @@ export class Context<Events = AnyEvents> {
    */
   emit<Name extends EventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>> | [this]): this;
   emit(event: string, payload?: unknown): this {
-    if (payload === this) return this._handOver(event, { tag: 'json', val: 'null' });
+    if (payload === this) return this._handOver(event, emitted(undefined, event));
     this.open.emit(event, emitted(payload, event));
     return this;
   }
@@ -304,6 +309,7 @@ export class Context<Events = AnyEvents> {
     const raw = this.open;
     this.raw = undefined;
     direct(event, () => host.handOver(event, raw, payload));
+    this._replied = true;
     return this;
   }
 
@@ -311,6 +317,7 @@ export class Context<Events = AnyEvents> {
   send(body?: unknown, status?: number): this {
     if (body instanceof HttpException) {
       direct('send', () => this.open.throw(thrown(body)));
+      this._replied = true;
       return this;
     }
     const reply = body === undefined ? Reply.empty() : toReply(body, 'the reply');
@@ -320,6 +327,7 @@ export class Context<Events = AnyEvents> {
     const content = reply.body;
     if (isStreamed(content)) throw new TypeError('`send` takes a whole reply: return the pieces from the handler, or write them by `openReply`');
     direct('send', () => this.open.send({ status: reply.status, headers: rawHeaders(reply), body: content }));
+    this._replied = true;
     return this;
   }
 
@@ -333,18 +341,25 @@ export class Context<Events = AnyEvents> {
     const head = Reply.empty(init.status, init);
     const wrong = head.problem();
     if (wrong) throw wrong;
-    const writer = new BodyWriter(direct('openReply', () => this.open.openReply(head.status, rawHeaders(head))));
+    const raw = direct('openReply', () => this.open.openReply(head.status, rawHeaders(head)));
+    const writer = new BodyWriter(raw, () => (this._hasLeft = true));
     (this._writers ??= []).push(writer);
     return writer;
   }
 
   /** A value that the host adds to the log lines of the request. */
   extension(key: string): string | undefined {
-    return this.open.extension(key) ?? undefined;
+    return this.open.extension(hostText(key, EXTENSION)) ?? undefined;
   }
 
   setExtension(key: string, value: string): void {
-    this.open.setExtension(key, value);
+    this.open.setExtension(hostText(key, EXTENSION), String(value).toWellFormed());
+  }
+
+  /** @internal What its handler, which left the reply to others, seems to have forgotten. */
+  forgotten(): string | undefined {
+    if (this._writers) return !this._hasLeft && this._writers.some((writer) => writer.isOpen) ? 'ended before `finish`: the reply that `openReply` began is broken off' : undefined;
+    return this._replied ? undefined : 'returned no reply, sent none, and did not hand the context over: look for a missing `return`';
   }
 
   /** @internal Breaks off a reply that the handler did not finish. */
@@ -361,15 +376,7 @@ function isJson(type: string): boolean {
 }
 
 function parseJson(text: string): unknown {
-  const deep = depthFault(text);
-  if (deep !== undefined) throw new BadRequestException(`body: it is nested more than ${DEEPEST} deep at ${lineAndColumn(text, deep)}`);
-  try {
-    return JSON.parse(text);
-  } catch {
-    const fault = jsonFault(text);
-    const problem = fault ? `expected ${fault.expected} at ${lineAndColumn(text, fault.index)}` : 'it cannot be read as JSON';
-    throw new BadRequestException(`body: ${problem}`);
-  }
+  return readJson(text, (problem) => new BadRequestException(`body: ${problem}`));
 }
 
 /** Names and values of a query or a form. What is not UTF-8 is refused, where `URLSearchParams` replaces it. */

@@ -27,14 +27,16 @@ export function cookieHeader(name: string, value: string, options: SetCookie = {
   }
   let header = `${name}=${encodeURIComponent(value.toWellFormed())}`;
   for (const [attribute, text] of [
-    ['path', options.path],
-    ['domain', options.domain],
+    ['Path', options.path],
+    ['Domain', options.domain],
   ] as const) {
     if (text === undefined) continue;
     const at = text.search(WRONG);
-    if (at >= 0) return { problem: `the ${attribute} of cookie \`${name}\` has the byte ${text.charCodeAt(at)}` };
+    if (at >= 0) return { problem: `the ${attribute.toLowerCase()} of cookie \`${name}\` has the byte ${text.charCodeAt(at)}` };
     header += `; ${attribute}=${text}`;
   }
+  if (options.maxAge !== undefined && !Number.isFinite(options.maxAge)) return { problem: `the \`maxAge\` of cookie \`${name}\` is ${options.maxAge}, expected seconds` };
+  if (options.expires && !Number.isFinite(options.expires.getTime())) return { problem: `the \`expires\` of cookie \`${name}\` is an invalid date` };
   if (options.maxAge !== undefined) header += `; Max-Age=${Math.trunc(options.maxAge)}`;
   if (options.expires) header += `; Expires=${options.expires.toUTCString()}`;
   if (options.httpOnly) header += '; HttpOnly';

@@ -1,5 +1,5 @@
 import type { RawCrash } from './host.js';
-import { framesOf } from './stack.js';
+import { framesOf, placeOf } from './stack.js';
 
 const CHANNEL = 'a module has none; call an event, whose listener in the host, or in a module with grants, has it';
 
@@ -14,16 +14,25 @@ const HINTS: Record<string, string> = {
   Worker: 'an instance has one thread',
 };
 
-/** The report of an error that no reply was made of. */
+/** The report of an error that no reply was made of. There is one also of an error whose message throws when it is read. */
 export function crashOf(error: unknown): RawCrash {
+  try {
+    return read(error);
+  } catch {
+    return { message: 'an error was thrown whose fields cannot be read', exception: null, stack: [] };
+  }
+}
+
+function read(error: unknown): RawCrash {
   if (!(error instanceof Error)) return { message: `not an Error was thrown: ${text(error)}`.toWellFormed(), exception: null, stack: [] };
   const causes: string[] = [];
   for (let cause = error.cause; cause !== undefined && causes.length < 8; cause = cause instanceof Error ? cause.cause : undefined) {
     causes.push(`; caused by ${cause instanceof Error ? `${cause.name}: ${cause.message}` : text(cause)}`);
   }
+  const all = error instanceof AggregateError ? error.errors.slice(0, 8).map((one: unknown) => (one instanceof Error ? `${one.name}: ${one.message}` : text(one))) : [];
   const missing = error instanceof ReferenceError ? /^'?(\w+)'? is not defined/.exec(error.message)?.[1] : undefined;
   const hint = missing !== undefined && HINTS[missing] ? `: ${HINTS[missing]}` : '';
-  return { message: `${error.message}${hint}${causes.join('')}`.toWellFormed(), exception: error.name, stack: framesOf(error) };
+  return { message: `${error.message}${all.length > 0 ? `; its errors are ${all.join(', ')}` : ''}${hint}${causes.join('')}`.toWellFormed(), exception: error.name, stack: framesOf(error) };
 }
 
 function text(value: unknown): string {
@@ -36,7 +45,7 @@ function text(value: unknown): string {
 
 /** One line for the log. */
 export function crashLine(error: unknown): string {
-  const { message, exception, stack } = crashOf(error);
-  const at = stack[0] ? ` at ${stack[0].file}:${stack[0].line}` : '';
+  const { message, exception } = crashOf(error);
+  const at = error instanceof Error ? placeOf(error) : '';
   return `${exception ? `${exception}: ` : ''}${message}${at}`;
 }

@@ -88,6 +88,12 @@ export function declarationOf(of: AnyClass): ClassDeclaration | undefined {
   return classes.get(of);
 }
 
+/** What the decorators of methods declare in the body of a class, which may have no decorator itself. */
+export function methodsIn(of: AnyClass): ReadonlyMap<PropertyKey, MethodDeclaration> {
+  const metadata = Object.hasOwn(of, Symbol.metadata) ? (of as { [Symbol.metadata]?: object })[Symbol.metadata] : undefined;
+  return methodsOf.get(metadata ?? (of.prototype as object)) ?? new Map<PropertyKey, MethodDeclaration>();
+}
+
 interface DecoratorContext {
   kind: string;
   name: string | symbol;
@@ -273,7 +279,7 @@ export function UseGuards(...guards: Guard[]): AnyDecorator {
   );
 }
 
-/** Leaves out the guards of the controller for one handler. */
+/** Leaves out the guards of the controller for one handler. Those of the module still run, and those of the handler itself. */
 export function SkipGuards(): MethodDecorator<Handler> {
   return methodDecorator('SkipGuards', (method) => {
     method.skipsGuards = true;

@@ -2,14 +2,15 @@ import type { BodyWriter } from './body.js';
 import { Context } from './context.js';
 import { crashLine } from './crash.js';
 import { Delivery } from './delivery.js';
-import { failure, HttpException, thrown } from './exceptions.js';
+import { badPayload, failure, HttpException, thrown } from './exceptions.js';
 import { isGuardClass, type Guard, type Interceptor } from './guards.js';
-import { attempt, chain, isThenable, type Maybe, type RawContext, type RawDelivery, type RawFailure, type RawOutcome, type RawPayload } from './host.js';
+import { attempt, chain, isThenable, promiseOf, type Maybe, type RawContext, type RawDelivery, type RawFailure, type RawOutcome, type RawPayload } from './host.js';
 import { log } from './log.js';
 import { aroundOf } from './manifest.js';
 import type { Instances, ListenerOf, Module } from './module.js';
 import { liftPayload, lowerPayload } from './payload.js';
-import { DEFERRED, isStreamed, iteratorOf, pieceBytes, plainReply, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
+import { pieceBytes } from './platform/utf8.js';
+import { DEFERRED, isStreamed, iteratorOf, plainReply, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
 
 /** How an event ended: with a value, or with a failure for its caller. */
 export type Delivered = { ok: RawPayload } | { failed: RawFailure };
@@ -22,6 +23,9 @@ interface Runner {
   run: ((ctx: Context) => Maybe<Outcome>) | undefined;
 }
 
+/** Settles a promise here and now, as a component can. A job that throws meanwhile is a crash, whatever it throws. */
+type Settle = (promise: PromiseLike<unknown>, name: string) => { isRejected(): boolean; outcome(): unknown };
+
 const RETURNED = 'what was returned by';
 
 /** Runs the handlers and listeners of a module. */
@@ -31,33 +35,39 @@ export class Dispatcher {
   private readonly runners: (Runner | undefined)[] = [];
   private readonly listeners: Record<string, unknown>[] = [];
 
-  constructor(module: Module, instances: Instances) {
+  private readonly settled: Settle | undefined;
+
+  constructor(module: Module, instances: Instances, settled?: Settle) {
     this.#module = module;
     this.#instances = instances;
+    this.settled = settled;
   }
 
   /** Answers a request. An error in the result is a crash. */
   handle(handler: number, raw: RawContext): Maybe<RawOutcome> {
     const ctx = new Context(raw);
     let value: unknown;
+    let runner: Runner;
     try {
-      const runner = (this.runners[handler] ??= this.#runner(handler));
-      if (runner.run) return chain(this.#caught(() => runner.run?.(ctx) as Maybe<Outcome>), (outcome) => this.#finished(outcome, ctx));
+      runner = (this.runners[handler] ??= this._runner(handler));
+      if (runner.run) return this._ran(runner, runner.run, ctx);
       value = (runner.instance as Record<string, (ctx: Context) => unknown>)[runner.method]?.(ctx);
-      if (isThenable(value)) {
-        return value.then(
-          (value) => this.#returned(value, runner, ctx),
-          (error: unknown) => this.#failed(error, ctx),
-        );
-      }
-      return this.#returned(value, runner, ctx);
+      if (!isThenable(value)) return this._returned(value, runner, ctx);
     } catch (error) {
-      return this.#failed(error, ctx);
+      return this._failed(error, ctx);
     }
+    if (!this.settled) return this._returnedLater(value, runner, ctx);
+    // Without a promise and two functions behind that of the handler.
+    const promise = this.settled(value, runner.name);
+    return promise.isRejected() ? this._failed(promise.outcome(), ctx) : this._returned(promise.outcome(), runner, ctx);
+  }
+
+  private _ran(runner: Runner, run: (ctx: Context) => Maybe<Outcome>, ctx: Context): Maybe<RawOutcome> {
+    return chain(this._caught(() => run(ctx)), (outcome) => this._finished(outcome, ctx, runner.name));
   }
 
   /** An error of a handler with guards or interceptors is an outcome as well; a crash stays one. */
-  #caught(make: () => Maybe<Outcome>): Maybe<Outcome> {
+  private _caught(make: () => Maybe<Outcome>): Maybe<Outcome> {
     return attempt(
       make,
       (outcome) => outcome,
@@ -68,7 +78,7 @@ export class Dispatcher {
     );
   }
 
-  #returned(value: unknown, runner: Runner, ctx: Context): Maybe<RawOutcome> {
+  private _returned(value: unknown, runner: Runner, ctx: Context): Maybe<RawOutcome> {
     try {
       const plain = plainReply(value, RETURNED, runner.name);
       if (plain) {
@@ -76,13 +86,20 @@ export class Dispatcher {
         return plain;
       }
       const outcome = toOutcome(value, `${RETURNED} \`${runner.name}\``);
-      return chain(outcome, (outcome) => this.#finished(outcome, ctx));
+      return chain(outcome, (outcome) => this._finished(outcome, ctx, runner.name));
     } catch (error) {
-      return this.#failed(error, ctx);
+      return this._failed(error, ctx);
     }
   }
 
-  #runner(number: number): Runner {
+  private _returnedLater(value: PromiseLike<unknown>, runner: Runner, ctx: Context): Maybe<RawOutcome> {
+    return promiseOf(value).then(
+      (value) => this._returned(value, runner, ctx),
+      (error: unknown) => this._failed(error, ctx),
+    );
+  }
+
+  private _runner(number: number): Runner {
     const handler = this.#module.handlers[number];
     if (!handler) throw new RangeError(`the module has no handler ${number}`);
     const { controller, method } = handler;
@@ -101,13 +118,13 @@ export class Dispatcher {
       for (const [name, value] of headers) outcome.header(name, value);
       return outcome;
     };
-    const guarded = guards.length === 0 ? call : (ctx: Context): Maybe<Outcome> => this.#guarded(guards, ctx, call);
+    const guarded = guards.length === 0 ? call : (ctx: Context): Maybe<Outcome> => this._guarded(guards, ctx, call);
     const made = interceptors.map((of) => this.#instances.get(of) as unknown as Interceptor);
     runner.run = made.length === 0 ? guarded : (ctx) => intercepted(made, 0, ctx, guarded);
     return runner;
   }
 
-  #guarded(guards: readonly Guard[], ctx: Context, next: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
+  private _guarded(guards: readonly Guard[], ctx: Context, next: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
     const run = (at: number): Maybe<Outcome> => {
       const guard = guards[at];
       if (!guard) return next(ctx);
@@ -126,49 +143,51 @@ export class Dispatcher {
   }
 
   /** The outcome for the host. Pieces of a streamed body are written before. */
-  #finished(outcome: Outcome, ctx: Context): Maybe<RawOutcome> {
+  private _finished(outcome: Outcome, ctx: Context, name: string): Maybe<RawOutcome> {
     if (outcome === DEFERRED) {
+      const forgotten = ctx.forgotten();
+      if (forgotten !== undefined) log.error(`\`${name}\` ${forgotten}`);
       ctx.close();
       return { tag: 'deferred' };
     }
-    if (outcome instanceof HttpException) return this.#failed(outcome, ctx);
+    if (outcome instanceof HttpException) return this._failed(outcome, ctx);
     const wrong = outcome.problem();
-    if (wrong) return this.#failed(wrong, ctx);
+    if (wrong) return this._failed(wrong, ctx);
     const { body } = outcome;
     if (isStreamed(body)) {
       return attempt(
-        () => writePieces(ctx, outcome, body),
-        (): RawOutcome => this.#closed(ctx, { tag: 'deferred' }),
-        (error) => this.#failed(error, ctx),
+        () => writePieces(ctx, outcome, body, name),
+        (): RawOutcome => this._closed(ctx, { tag: 'deferred' }),
+        (error) => this._failed(error, ctx),
       );
     }
-    return this.#closed(ctx, { tag: 'reply', val: { status: outcome.status, headers: rawHeaders(outcome), body } });
+    return this._closed(ctx, { tag: 'reply', val: { status: outcome.status, headers: rawHeaders(outcome), body } });
   }
 
-  #closed(ctx: Context, outcome: RawOutcome): RawOutcome {
+  private _closed(ctx: Context, outcome: RawOutcome): RawOutcome {
     ctx.close();
     return outcome;
   }
 
-  #failed(error: unknown, ctx: Context): Maybe<RawOutcome> {
+  private _failed(error: unknown, ctx: Context): Maybe<RawOutcome> {
     if (!(error instanceof HttpException)) {
       ctx.close();
       throw error;
     }
-    const plain = (): RawOutcome => this.#closed(ctx, { tag: 'thrown', val: thrown(error) });
+    const plain = (): RawOutcome => this._closed(ctx, { tag: 'thrown', val: thrown(error) });
     const { errors } = this.#module.options;
     if (!errors) return plain();
     const shown = error.forClient();
     const fault = (fault: unknown): RawOutcome => {
-      log.error(`the body of an error could not be made: ${String(fault)}`);
-      return this.#closed(ctx, { tag: 'thrown', val: thrown(shown) });
+      log.error(`the function behind \`errors:\` failed: ${String(fault)}`);
+      return this._closed(ctx, { tag: 'thrown', val: thrown(shown) });
     };
     const made = (outcome: Outcome): RawOutcome => {
       if (!(outcome instanceof Reply) || outcome.problem() || isStreamed(outcome.body)) {
         return fault(outcome instanceof Reply ? (outcome.problem() ?? 'it is streamed') : 'it is no reply');
       }
       for (const [name, value] of shown.headers) outcome.header(name, value);
-      return this.#closed(ctx, { tag: 'reply', val: { status: shown.getStatus(), headers: rawHeaders(outcome), body: outcome.body } });
+      return this._closed(ctx, { tag: 'reply', val: { status: shown.getStatus(), headers: rawHeaders(outcome), body: outcome.body } });
     };
     return attempt(
       () => chain(errors(shown, ctx) as Maybe<unknown>, (value) => toOutcome(value, 'the body of an error')),
@@ -184,12 +203,12 @@ export class Dispatcher {
     const delivery = new Delivery(raw);
     try {
       const instance = (this.listeners[number] ??= this.#instances.get(listener.channel.of));
-      const value = liftPayload(payload);
+      const value = liftPayload(payload, badPayload);
       // The source's form of a hand-over, `ctx.emit('send', ctx)`: the context is the payload.
       const argument = value === null ? (delivery.context ?? null) : value;
       const result = (instance as Record<string, (payload: unknown, delivery: Delivery) => unknown>)[listener.name]?.(argument, delivery);
       if (!isThenable(result)) return answered(result, listener, delivery);
-      return result.then((result) => answered(result, listener, delivery)).then(undefined, (error: unknown) => refused(error, delivery));
+      return promiseOf(result).then((result) => answered(result, listener, delivery)).then(undefined, (error: unknown) => refused(error, delivery));
     } catch (error) {
       return refused(error, delivery);
     }
@@ -229,7 +248,7 @@ function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inne
  * Writes the pieces after the handler has returned. An error before the first piece is thrown, since nothing is sent yet; a later one
  * breaks the reply off. When the client leaves, the rest is dropped.
  */
-async function writePieces(ctx: Context, reply: Reply, pieces: Pieces): Promise<void> {
+async function writePieces(ctx: Context, reply: Reply, pieces: Pieces, name: string): Promise<void> {
   const iterator = iteratorOf(pieces);
   const next = (): Maybe<Uint8Array | undefined> =>
     chain(iterator.next(), ({ done, value }) => (done ? undefined : pieceBytes(value)));
@@ -247,7 +266,7 @@ async function writePieces(ctx: Context, reply: Reply, pieces: Pieces): Promise<
   } catch (error) {
     writer?.close();
     const hasLeft = error instanceof HttpException && error.code === 'gone';
-    if (writer && !hasLeft) log.error(`the reply is broken off: ${crashLine(error)}`);
+    if (writer && !hasLeft) log.error(`the reply of \`${name}\` is broken off: ${crashLine(error)}`);
     // A generator cleans up in its `finally`.
     if (!isOver) await iterator.return?.();
     if (!writer) throw error;

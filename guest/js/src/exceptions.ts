@@ -19,6 +19,7 @@ export interface ErrorOptions {
   cause?: unknown;
 }
 
+const BAD_PAYLOAD = 'bad-payload';
 const GENERAL = 'the server could not answer the request';
 
 /**
@@ -31,15 +32,18 @@ export class HttpException extends Error {
   readonly #status: number;
   readonly #body: ErrorBody;
   readonly #headers: [string, string][];
+  readonly #problem: string | undefined;
   readonly code: string;
 
-  /** The arguments are those of NestJS. A status other than 400 to 599 becomes 500. */
+  /** The arguments are those of NestJS. With a status other than 400 to 599 it is the error 500 `invalid-reply`, with the place in the log. */
   constructor(response: string | ErrorBody, status: number, options: ErrorOptions = {}) {
     const fallback = reason(status);
     const message = typeof response === 'string' ? response : (response.message ?? fallback);
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = new.target.name;
-    this.#status = Number.isInteger(status) && status >= 400 && status <= 599 ? status : 500;
+    // The bundler gives a class that mentions itself another name.
+    this.name = new.target === HttpException ? 'HttpException' : new.target.name;
+    this.#status = isError(status) ? status : 500;
+    if (!isError(status)) this.#problem = `the status of \`${this.name}: ${message}\` is ${status}, expected 400 to 599`;
     this.#body = typeof response === 'string' ? { message } : { ...response, message };
     this.#headers = pairs(options.headers ?? {});
     this.code = options.code ?? 'failed';
@@ -71,15 +75,17 @@ export class HttpException extends Error {
 
   /** The error for the client: hidden errors are logged. */
   forClient(): HttpException {
-    const wrong = this.wrongHeader();
+    const wrong = this.wrong();
     if (wrong) return wrong.forClient();
     const told = this.hidden();
     if (told === undefined) return this;
     if (told !== '') log.error(told);
-    return new HttpException(GENERAL, this.#status, { headers: this.#headers, code: this.code });
+    return general(this.#status, { headers: this.#headers, code: this.code });
   }
 
-  wrongHeader(): HttpException | undefined {
+  /** The error that it is instead, because of its status or a header. */
+  wrong(): HttpException | undefined {
+    if (this.#problem !== undefined) return new ReplyException(this.#problem, this);
     for (const [name, value] of this.#headers) {
       const problem = headerProblem(name, value);
       if (problem !== undefined) return new ReplyException(problem, this);
@@ -94,7 +100,7 @@ export class CallException extends HttpException {
   readonly called: string;
 
   constructor(called: string, failure: RawFailure) {
-    super({ ...details(failure), message: failure.message }, failure.status, { code: failure.code });
+    super({ ...details(failure), message: failure.message }, isError(failure.status) ? failure.status : 500, { code: failure.code });
     this.called = called;
     for (const { name, value } of failure.headers) this.header(name, String.fromCharCode(...value));
   }
@@ -110,7 +116,8 @@ export class CallException extends HttpException {
 /** A reply that is not valid HTTP, a fault of the module: 500 `invalid-reply`, with the place in the log. */
 export class ReplyException extends HttpException {
   constructor(problem: string, made: Error) {
-    super(`${problem}; it is made at ${placeOf(made)}`, 500, { code: 'invalid-reply' });
+    const place = placeOf(made);
+    super(place === '' ? problem : `${problem}; it is made${place}`, 500, { code: 'invalid-reply' });
   }
 
   protected override hidden(): string {
@@ -127,6 +134,15 @@ export class VariableException extends HttpException {
   protected override hidden(): string {
     return this.message;
   }
+}
+
+// Not in the class: the bundler gives another name to a class that names itself.
+function general(status: number, options: ErrorOptions): HttpException {
+  return new HttpException(GENERAL, status, options);
+}
+
+function isError(status: number): boolean {
+  return Number.isInteger(status) && status >= 400 && status <= 599;
 }
 
 function details(failure: RawFailure): ErrorBody {
@@ -166,6 +182,16 @@ export function callFailed(error: unknown, called: string): unknown {
   const payload = (error as { payload?: unknown } | null)?.payload;
   if (typeof payload === 'object' && payload !== null && 'code' in payload) return new CallException(called, payload as RawFailure);
   return error;
+}
+
+/** The failure of a call whose result is no JSON. */
+export function badResult(problem: string, event: string): CallException {
+  return new CallException(event, { code: BAD_PAYLOAD, status: 500, headers: [], message: `the result of \`${event}\`: ${problem}`, details: null });
+}
+
+/** The failure of a listener whose payload is no JSON. */
+export function badPayload(problem: string): HttpException {
+  return new HttpException(`payload: ${problem}`, 400, { code: BAD_PAYLOAD });
 }
 
 /** A class for one status. */

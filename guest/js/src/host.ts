@@ -152,13 +152,25 @@ export function setHost(next: Host): void {
   host = next;
 }
 
+/** A text for the host. The runtime traps without a message for another value, and for half of a surrogate pair. */
+export function hostText(value: unknown, what: string): string {
+  if (typeof value === 'string' && value.isWellFormed()) return value;
+  throw new TypeError(`${what} is ${typeof value === 'string' ? JSON.stringify(value) : `a value of the type ${typeof value}`}, expected a text of whole characters`);
+}
+
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
+  return typeof (value as { then?: unknown }).then === 'function';
+}
+
+/** A promise of a value that is there later. The `then` of others may return nothing, and call its functions more than once. */
+export function promiseOf<T>(value: PromiseLike<T>): Promise<T> {
+  return value instanceof Promise ? value : Promise.resolve(value);
 }
 
 /** `next` of a value that is there now or later. A promise for each value that is there would double the time of a call. */
 export function chain<T, R>(value: Maybe<T>, next: (value: T) => Maybe<R>): Maybe<R> {
-  return isThenable(value) ? value.then(next) : next(value);
+  return isThenable(value) ? promiseOf(value).then(next) : next(value);
 }
 
 /** As {@link chain}, for what may fail, now or later. */
@@ -170,7 +182,7 @@ export function attempt<T, R>(make: () => Maybe<T>, next: (value: T) => Maybe<R>
   } catch (error) {
     return failed(error);
   }
-  return value.then(next).then(undefined, failed);
+  return promiseOf(value).then(next).then(undefined, failed);
 }
 
 export function date(instant: RawInstant): Date {

@@ -9,6 +9,9 @@ export type Provider =
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Token<T = any> = (new () => T) | symbol | string;
 
+/** A dependency that no injector can make. */
+export class InjectError extends TypeError {}
+
 /** Makes each provider once, when it is first injected. */
 export class Injector {
   readonly #providers = new Map<Token, Provider>();
@@ -22,7 +25,7 @@ export class Injector {
   get(token: Token): unknown {
     if (this.#made.has(token)) return this.#made.get(token);
     if (this.#making.includes(token)) {
-      throw new TypeError(`\`${[...this.#making, token].map(nameOf).join('` needs `')}\`: a provider cannot need itself`);
+      throw new InjectError(`\`${[...this.#making, token].map(nameOf).join('` needs `')}\`: a provider cannot need itself`);
     }
     this.#making.push(token);
     try {
@@ -38,7 +41,7 @@ export class Injector {
     const provider = this.#providers.get(token);
     if (provider === undefined) {
       if (typeof token === 'function') return new token();
-      throw new TypeError(`no provider has the token \`${nameOf(token)}\`, expected one in \`providers\` of the module`);
+      throw new InjectError(`no provider has the token \`${nameOf(token)}\`, expected one in \`providers\` of the module`);
     }
     if (typeof provider === 'function') return new provider();
     if ('useValue' in provider) return provider.useValue;

@@ -4,12 +4,15 @@
 export function jsonText(value: unknown, what: string, name?: string): string {
   let problem: string;
   try {
-    if (typeof value === 'number' && !Number.isFinite(value)) {
+    if (typeof value === 'number') {
+      if (Number.isFinite(value)) return String(value);
       problem = `\`${value}\` is no JSON`;
     } else {
       const text = JSON.stringify(value);
-      if (text !== undefined) return text;
-      problem = `a ${typeof value} is no JSON`;
+      // An object whose content is not in its fields would become an empty object.
+      const lost = text?.includes('{}') || value instanceof Error ? emptied(value, '') : undefined;
+      if (text !== undefined && lost === undefined) return text;
+      problem = lost ?? `a ${typeof value} is no JSON`;
     }
   } catch (error) {
     const place = unfit(value, '', []);
@@ -35,6 +38,35 @@ function unfit(value: unknown, path: string, above: unknown[]): string | undefin
   return undefined;
 }
 
+/** What has its content elsewhere than in fields, and what is expected instead. */
+function lostIn(value: object): string | undefined {
+  // Those of the SDK have a `toJSON`, which gives an empty object.
+  if (value instanceof Promise) return 'a Promise, expected its value: `await` it';
+  if (value instanceof Blob) return 'a Blob, expected its content, as by `await blob.text()`';
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return undefined;
+  if (value instanceof Map) return 'a Map, expected an object, as by `Object.fromEntries(map)`';
+  if (value instanceof Set) return 'a Set, expected an array, as by `[...set]`';
+  if (value instanceof FormData || value instanceof Headers || value instanceof URLSearchParams) {
+    return `a ${Object.prototype.toString.call(value).slice(8, -1)}, expected an object, as by \`Object.fromEntries(it)\``;
+  }
+  if (value instanceof ArrayBuffer || value instanceof DataView) return 'bytes, expected a text or an array, as by `[...new Uint8Array(buffer)]`';
+  return undefined;
+}
+
+/** Finds what `JSON.stringify` writes as an object without its content. It has no cycle. */
+function emptied(value: unknown, path: string): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const lost = lostIn(value);
+  if (lost !== undefined) return `${at(path)} is ${lost}`;
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return undefined;
+  if (value instanceof Error) return `${at(path)} is the error \`${value.name}: ${value.message}\`, expected to be thrown, or its message`;
+  for (const key of Object.keys(value)) {
+    const found = emptied((value as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 function at(path: string): string {
   return path === '' ? 'the value' : `\`${path}\``;
 }
@@ -46,11 +78,23 @@ export function lineAndColumn(text: string, index: number): string {
   return `line ${lines.length} column ${(lines[lines.length - 1] ?? '').length + 1}`;
 }
 
+/** A value from JSON that others wrote. `fail` makes the error of a problem, such as `expected a value at line 1 column 2`, and of `name`. */
+export function readJson(text: string, fail: (problem: string, name: string) => Error, name = ''): unknown {
+  const deep = text.length > DEEPEST ? depthFault(text) : undefined;
+  if (deep !== undefined) throw fail(`it is nested more than ${DEEPEST} deep at ${lineAndColumn(text, deep)}`, name);
+  try {
+    return JSON.parse(text);
+  } catch {
+    const fault = jsonFault(text);
+    throw fail(fault ? `expected ${fault.expected} at ${lineAndColumn(text, fault.index)}` : 'it cannot be read as JSON', name);
+  }
+}
+
 /** How deep the JSON of a client may be nested. The engine reads it by recursion, and the end of its stack would be a crash. */
-export const DEEPEST = 128;
+const DEEPEST = 128;
 
 /** The index of the first bracket that is too deep. What is no JSON in another way is left to the parser, which stops there. */
-export function depthFault(text: string): number | undefined {
+function depthFault(text: string): number | undefined {
   // Most texts have fewer brackets than that.
   if (text.split('[', DEEPEST + 2).length + text.split('{', DEEPEST + 2).length - 2 <= DEEPEST) return undefined;
   const marks = /["[\]{}]/g;
@@ -120,6 +164,9 @@ class Fault {
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 // eslint-disable-next-line no-control-regex
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
+/** The beginning of a text, up to what is no part of one. */
+// eslint-disable-next-line no-control-regex
+const BEGUN = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/y;
 const LITERAL = /true|false|null/y;
 
 /** Reads JSON without making its values. */
@@ -150,12 +197,23 @@ class Scan {
     return token;
   }
 
+  /** Fails where a text is wrong, or at its start if it has no end. */
+  #wrongText(expected: string): never {
+    const start = this.at;
+    this.#token(BEGUN);
+    const found = this.#text[this.at];
+    if (this.at > start && found === '\\') this.fail('an escape such as `\\n` or `\\u00e9`');
+    if (this.at > start && found !== undefined) this.fail(`\`\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}\` in place of the control character`);
+    this.at = start;
+    return this.fail(expected);
+  }
+
   value(): void {
     this.space();
     const first = this.#text[this.at];
     if (first === '{') this.#list('}', true);
     else if (first === '[') this.#list(']', false);
-    else if (first === '"') this.#token(STRING) ?? this.fail('a text that ends with `"`');
+    else if (first === '"') this.#token(STRING) ?? this.#wrongText('a text that ends with `"`');
     else this.#token(LITERAL) ?? this.#token(NUMBER) ?? this.fail('a JSON value');
     const wanted = this.#wanted;
     if (wanted && wanted.length === this.#path.length && wanted.every((part, at) => part === this.#path[at])) this.found = this.at - 1;
@@ -172,7 +230,7 @@ class Scan {
       let name = String(index);
       if (hasNames) {
         this.space();
-        const text = this.#token(STRING) ?? this.fail('a name in quotation marks');
+        const text = this.#token(STRING) ?? this.#wrongText('a name in quotation marks');
         name = JSON.parse(text) as string;
         this.space();
         if (this.#text[this.at] !== ':') this.fail('`:`');

@@ -1,4 +1,6 @@
+import { crashLine } from './crash.js';
 import { host, type Level } from './host.js';
+import { jsonOf } from './platform/console.js';
 
 /** The origin of the lines of {@link log}, which directives of `--log-level` name. */
 const TARGET = 'pointwork::guest::log';
@@ -9,7 +11,7 @@ export type LogFields = Record<string, unknown>;
 function write(level: Level, message: string, fields: LogFields | undefined): void {
   const properties = Object.entries(fields ?? {}).map(([name, value]) => ({
     name,
-    value: typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value),
+    value: value instanceof Error ? crashLine(value) : typeof value === 'object' && value !== null ? jsonOf(value) : String(value),
   }));
   host.log(level, TARGET, message, properties);
 }

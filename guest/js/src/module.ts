@@ -1,5 +1,5 @@
 import type { Context } from './context.js';
-import { declarationOf, declaredClasses, type AnyClass, type ClassDeclaration, type ClassKind, type MethodDeclaration } from './decorators.js';
+import { declarationOf, declaredClasses, methodsIn, type AnyClass, type ClassDeclaration, type ClassKind, type MethodDeclaration } from './decorators.js';
 import type { HttpException } from './exceptions.js';
 import type { Guard, InterceptorClass } from './guards.js';
 import { Injector, type Provider } from './inject.js';
@@ -108,6 +108,7 @@ export class Module {
         controller.routes.push({ handler: this.handlers.length - 1, method: verb, paths, declared: options });
       }
     }
+    this.warnings.push(...leftOut(of, declared, ({ routes }) => routes.length > 0));
     if (controller.routes.length === 0) this.warnings.push(`the controller \`${declared.name}\` has no routes of its own`);
   }
 
@@ -128,6 +129,7 @@ export class Module {
         this.listeners.push({ channel, name, event, summary: { summary: options.summary, description: options.description, ...options.metadata } });
       }
     }
+    this.warnings.push(...leftOut(of, declared, ({ listeners }) => listeners.length > 0));
     if (channel.listeners.length === 0) this.warnings.push(`the channel \`${declared.name}\` has no listeners of its own`);
   }
 
@@ -182,6 +184,24 @@ function ownMethods(of: Constructor, declared: ClassDeclaration): [PropertyKey, 
     const descriptor = Object.getOwnPropertyDescriptor(of.prototype, key);
     const method = typeof descriptor?.value === 'function' ? declared.methods.get(key) : undefined;
     if (method) found.push([key, method]);
+  }
+  return found;
+}
+
+/** What the base classes of a class declare: it takes no part, though the functions are inherited (spec D7). */
+function leftOut(of: Constructor, declared: ClassDeclaration, isMeant: (method: MethodDeclaration) => boolean): string[] {
+  const found: string[] = [];
+  for (let base = Object.getPrototypeOf(of) as AnyClass; typeof base === 'function' && base.prototype; base = Object.getPrototypeOf(base) as AnyClass) {
+    for (const [key, method] of methodsIn(base)) {
+      const isDeclaredAgain = declared.methods.has(key) && Object.hasOwn(of.prototype as object, key);
+      if (!isMeant(method) || isDeclaredAgain) continue;
+      const what = method.routes.length > 0 ? 'route' : 'listener';
+      found.push(`\`${declared.name}\` has no ${what} by \`${base.name}.${String(key)}\`, which it inherits: decorate a method of \`${declared.name}\` itself`);
+    }
+    const { guards = [], interceptors = [], headers = [] } = declarationOf(base) ?? {};
+    if (guards.length + interceptors.length + headers.length > 0) {
+      found.push(`the decorators of the class \`${base.name}\` do not apply to \`${declared.name}\`, which extends it: give it its own`);
+    }
   }
   return found;
 }

@@ -37,3 +37,20 @@ declare module 'core-js-pure/actual/url/index.js' {
 declare module '@ungap/structured-clone' {
   export default function structuredClone(value: unknown): unknown;
 }
+declare module 'wasi:filesystem/preopens@0.2.0' {
+  export interface Descriptor {
+    /** The bytes, and whether the file ends behind them. */
+    read(length: number, offset: number): [Uint8Array, boolean];
+    write(bytes: Uint8Array, offset: number): number;
+    readDirectory(): { readDirectoryEntry(): { name: string } | null; [Symbol.dispose](): void };
+    openAt(path: { symlinkFollow: boolean }, name: string, how: Record<string, boolean>, flags: Record<string, boolean>): Descriptor;
+    unlinkFileAt(path: string): void;
+    [Symbol.dispose](): void;
+  }
+  const preopens: { getDirectories(): [Descriptor, string][] };
+  export default preopens;
+}
+declare module 'wasi:clocks/wall-clock@0.2.0' {
+  const wallClock: { now(): { seconds: number; nanoseconds: number } };
+  export default wallClock;
+}

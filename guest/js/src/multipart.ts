@@ -8,6 +8,11 @@ const LONGEST_HEAD = 64 * 1024;
 
 const CRLF2 = utf8('\r\n\r\n');
 
+/** `isDone` once its end was read. */
+interface Content extends AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
+  isDone(): boolean;
+}
+
 /** One part of a body of the type `multipart/form-data`. */
 export class Part implements AsyncIterable<Uint8Array> {
   readonly name: string;
@@ -15,9 +20,9 @@ export class Part implements AsyncIterable<Uint8Array> {
   readonly fileName: string | undefined;
   readonly contentType: string | undefined;
   readonly headers: ReadonlyMap<string, string>;
-  readonly #chunks: AsyncIterable<Uint8Array>;
+  readonly #chunks: Content;
 
-  constructor(headers: ReadonlyMap<string, string>, chunks: AsyncIterable<Uint8Array>) {
+  constructor(headers: ReadonlyMap<string, string>, chunks: Content) {
     const disposition = headers.get('content-disposition');
     const name = disposition === undefined ? undefined : parameter(disposition, 'name');
     if (name === undefined) {
@@ -31,16 +36,22 @@ export class Part implements AsyncIterable<Uint8Array> {
     this.#chunks = chunks;
   }
 
-  /** The chunks of the content, as they arrive. */
+  /** The chunks of the content, as they arrive. They are there once, and before the next part. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    this.#expectRest();
     return this.#chunks[Symbol.asyncIterator]();
+  }
+
+  #expectRest(): void {
+    if (this.#chunks.isDone()) throw new TypeError(`the part \`${this.name}\` is over: its content is there once, and before the next part`);
   }
 
   /** The whole content, 413 if it has more than `most` bytes. */
   async bytes(most = Infinity): Promise<Uint8Array> {
+    this.#expectRest();
     const chunks: Uint8Array[] = [];
     let length = 0;
-    for await (const chunk of this.#chunks) {
+    for await (const chunk of this) {
       length += chunk.length;
       if (length > most) throw new PayloadTooLargeException(`body: part \`${this.name}\` is too large, expected ${most} bytes at most`);
       chunks.push(chunk);
@@ -50,6 +61,7 @@ export class Part implements AsyncIterable<Uint8Array> {
 
   /** The whole content as text, 400 if it is not UTF-8. */
   async text(most = Infinity): Promise<string> {
+    this.#expectRest();
     const text = fromUtf8(await this.bytes(most));
     if (text === undefined) throw new BadRequestException(`body: part \`${this.name}\` is not UTF-8`);
     return text;
@@ -110,14 +122,17 @@ async function skip(source: Source, delimiter: Uint8Array): Promise<void> {
 
 /** Whether another part follows a delimiter: `--` ends the body, padding and a line break begin a part. */
 async function begins(source: Source): Promise<boolean> {
-  let line = '';
-  while (!line.includes('\n')) {
-    if (line.startsWith('--')) return false;
-    if (line.length > LONGEST_BOUNDARY + 2) throw malformed('a line break after the boundary');
-    line += binaryText(await source.take(1));
+  for (;;) {
+    const text = binaryText(source.buffer.subarray(0, LONGEST_BOUNDARY + 3));
+    if (text.startsWith('--')) return false;
+    const end = text.indexOf('\n');
+    if (end >= 0 && /^[ \t]*\r$/.test(text.slice(0, end))) {
+      await source.take(end + 1);
+      return true;
+    }
+    if (end >= 0 || text.length > LONGEST_BOUNDARY + 2) throw malformed('a line break after the boundary');
+    await source.more();
   }
-  if (!/^[ \t]*\r\n$/.test(line)) throw malformed('a line break after the boundary');
-  return true;
 }
 
 async function readHead(source: Source): Promise<Map<string, string>> {
@@ -138,9 +153,10 @@ async function readHead(source: Source): Promise<Map<string, string>> {
 }
 
 /** The bytes up to the delimiter, which is taken too. It can be read once; a second time goes on. */
-function readContent(source: Source, delimiter: Uint8Array): AsyncIterable<Uint8Array> & AsyncIterator<Uint8Array> {
+function readContent(source: Source, delimiter: Uint8Array): Content {
   let isDone = false;
   return {
+    isDone: () => isDone,
     async next(): Promise<IteratorResult<Uint8Array>> {
       while (!isDone) {
         const end = indexOf(source.buffer, delimiter);
@@ -192,7 +208,9 @@ function indexOf(bytes: Uint8Array, wanted: Uint8Array): number {
   const first = wanted[0] ?? 0;
   for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
     if (at + wanted.length > bytes.length) return -1;
-    if (wanted.every((byte, by) => bytes[at + by] === byte)) return at;
+    let by = 1;
+    while (by < wanted.length && bytes[at + by] === wanted[by]) by += 1;
+    if (by === wanted.length) return at;
   }
   return -1;
 }

@@ -4,14 +4,13 @@ import { HttpException, ReplyException } from './exceptions.js';
 import { headerProblem, pairs, rawHeader, type HeadersLike } from './header.js';
 import { type Maybe, type RawBody, type RawHeader, type RawOutcome } from './host.js';
 import { jsonText } from './json.js';
-import { Payload } from './payload.js';
-import { utf8 } from './platform/utf8.js';
+import { asBytes, Payload } from './payload.js';
 
 /** A piece of a streamed body. */
 export type Piece = string | Uint8Array;
 
-/** What gives the pieces of a body, one after the other. */
-export type Pieces = Iterable<Piece> | AsyncIterable<Piece>;
+/** What gives the pieces of a body, one after the other. A text is none, though it has its characters. */
+export type Pieces = (Iterable<Piece> | AsyncIterable<Piece>) & object;
 
 /** Status and headers of a reply. */
 export interface ReplyInit {
@@ -55,7 +54,7 @@ export class Reply {
   }
 
   static bytes(bytes: Uint8Array, init?: ReplyInit): Reply {
-    return new Reply({ tag: 'bytes', val: bytes }, init);
+    return new Reply({ tag: 'bytes', val: asBytes(bytes, '`Reply.bytes`') }, init);
   }
 
   static empty(status = 200, init?: Omit<ReplyInit, 'status'>): Reply {
@@ -68,6 +67,9 @@ export class Reply {
 
   /** A body that is written piece by piece after the handler returned. An error breaks it off. */
   static stream(pieces: Pieces, init?: ReplyInit): Reply {
+    if (typeof pieces !== 'object' || pieces === null || !(Symbol.asyncIterator in pieces || Symbol.iterator in pieces)) {
+      throw new TypeError(`\`Reply.stream\` of ${pieces === null ? 'null' : `a ${typeof pieces}`}, expected a generator or another iterable of pieces`);
+    }
     return new Reply(pieces, init);
   }
 
@@ -135,6 +137,8 @@ interface ResponseLike {
   status: number;
   headers: Headers;
   arrayBuffer(): Promise<ArrayBuffer>;
+  /** In a component, a body that is a stream. */
+  pieces?: Pieces;
 }
 
 function isResponse(value: object): value is ResponseLike {
@@ -143,8 +147,9 @@ function isResponse(value: object): value is ResponseLike {
 }
 
 async function ofResponse(response: ResponseLike): Promise<Reply> {
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  const reply = new Reply(bytes.length === 0 ? { tag: 'empty' } : { tag: 'bytes', val: bytes }, { status: response.status });
+  const { pieces, status } = response;
+  const bytes = pieces ? undefined : new Uint8Array(await response.arrayBuffer());
+  const reply = new Reply(pieces ?? (bytes?.length ? { tag: 'bytes', val: bytes } : { tag: 'empty' }), { status });
   response.headers.forEach((value, name) => reply.header(name, value));
   return reply;
 }
@@ -181,8 +186,7 @@ export function plainReply(value: unknown, what: string, name: string): RawOutco
     if (typeof value !== 'object' || value === null) return undefined;
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype !== Object.prototype && prototype !== Array.prototype) return undefined;
-    if (Symbol.asyncIterator in value || typeof (value as { then?: unknown }).then === 'function' || isResponse(value)) return undefined;
-    if ('next' in value && isPieces(value)) return undefined;
+    if (Symbol.asyncIterator in value || ('next' in value && isPieces(value)) || ('status' in value && isResponse(value))) return undefined;
     body = { tag: 'json', val: jsonText(value, what, name) };
   }
   return { tag: 'reply', val: { status: 200, headers: NO_HEADERS, body } };
@@ -195,6 +199,7 @@ export function toOutcome(value: unknown, what: string): Maybe<Outcome> {
     if (value instanceof HttpException) return value;
     if ((value as { [DEFERRED]?: true })[DEFERRED]) return DEFERRED;
     if (isResponse(value)) return ofResponse(value);
+    if (value instanceof Blob || value instanceof FormData) return ofResponse(new Response(value));
   }
   return toReply(value, what);
 }
@@ -208,13 +213,6 @@ export function rawHeaders(reply: Reply): RawHeader[] {
 
 export function isStreamed(body: RawBody | Pieces): body is Pieces {
   return !('tag' in body);
-}
-
-export function pieceBytes(piece: unknown): Uint8Array {
-  if (typeof piece === 'string') return utf8(piece);
-  if (piece instanceof Uint8Array) return piece;
-  if (piece instanceof ArrayBuffer) return new Uint8Array(piece);
-  throw new TypeError(`a piece of the reply is a ${piece === null ? 'null' : typeof piece}, expected a string or a \`Uint8Array\``);
 }
 
 /** The iterator of pieces, of either kind. */

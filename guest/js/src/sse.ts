@@ -24,14 +24,21 @@ function lines(name: string, text: string): string {
 function field(name: string, text: string | undefined, made: Error): string {
   if (text === undefined) return '';
   if (!/[\n\r\0]/.test(text)) return `${name}: ${text}\n`;
-  log.error(`the field \`${name}\` of a server-sent event has a line break and is left out, at ${placeOf(made)}`);
+  log.error(`the field \`${name}\` of a server-sent event has a line break and is left out${placeOf(made)}`);
+  return '';
+}
+
+function wait(retry: number | undefined, made: Error): string {
+  if (retry === undefined) return '';
+  if (Number.isFinite(retry) && retry >= 0) return `retry: ${BigInt(Math.trunc(retry))}\n`;
+  log.error(`the field \`retry\` of a server-sent event is ${retry}, expected milliseconds, and is left out${placeOf(made)}`);
   return '';
 }
 
 function write(event: SseEvent, made: Error): string {
   if (typeof event !== 'object' || event === null) throw new TypeError('a server-sent event is an object, such as `{ data: text }`: text alone could be several events');
   const { data, type, id, retry, comment } = event;
-  const head = field('event', type, made) + field('id', id, made) + field('retry', retry === undefined ? undefined : String(Math.trunc(retry)), made);
+  const head = field('event', type, made) + field('id', id, made) + wait(retry, made);
   const text = data === undefined ? '' : lines('data', typeof data === 'string' ? data : jsonText(data, 'the data of a server-sent event'));
   return `${head}${comment === undefined ? '' : lines('', comment)}${text}\n`;
 }

@@ -50,8 +50,14 @@ function places(): NonNullable<typeof table> | undefined {
   return table;
 }
 
+/** The program of a component, as the engine names it. */
+export const USER_FILE = 'componentize-qjs:user.js';
+
+/** A program that is evaluated as a text, as `pointwork dev` does. */
+export const EVALUATED = '<input>';
+
 /** The bundle, as the engine names it. */
-const BUNDLE = 'componentize-qjs:user.js';
+const BUNDLE = (globalThis as { __pointworkBundle?: string }).__pointworkBundle ?? USER_FILE;
 
 // QuickJS: `    at name (file:line:column)`. Node: the same, and `    at file:line:column`.
 const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::(\d+))?\)?$/;
@@ -59,13 +65,22 @@ const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::(\d+))?\)?$/;
 /** The frames of an error in the program, innermost first. Those of the SDK count if there are no others. */
 export function framesOf(error: Error): Frame[] {
   const all = allFrames(error);
-  const own = all.filter((frame) => !isOfSdk(frame) && frame.file !== BUNDLE);
+  const own = all.filter((frame) => !isOfSdk(frame) && ![BUNDLE, USER_FILE].includes(frame.file));
   return own.length > 0 ? own : all;
+}
+
+/** Reading it runs code of the program, if the program put a function there. */
+function stackOf(error: Error): string {
+  try {
+    return String(error.stack ?? '');
+  } catch {
+    return '';
+  }
 }
 
 function allFrames(error: Error): Frame[] {
   const frames: Frame[] = [];
-  for (const text of (error.stack ?? '').split('\n')) {
+  for (const text of stackOf(error).split('\n')) {
     const found = FRAME.exec(text);
     if (!found) continue;
     const [, name = '', file = '', line = '0', column = '1'] = found;
@@ -91,9 +106,8 @@ function isOfSdk(frame: Frame): boolean {
   return SDK.test(frame.file.replaceAll('\\', '/'));
 }
 
-/** The innermost place outside of the SDK at which an error was made. */
+/** ` at file:line`, the innermost place outside of the SDK at which an error was made; nothing if there is none. */
 export function placeOf(error: Error): string {
-  const frames = framesOf(error);
-  const frame = frames[0];
-  return frame ? `${frame.file}:${frame.line}` : 'an unknown place';
+  const frame = framesOf(error)[0];
+  return frame && !isOfSdk(frame) ? ` at ${frame.file}:${frame.line}` : '';
 }

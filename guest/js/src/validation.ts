@@ -1,5 +1,5 @@
 import { HttpException } from './exceptions.js';
-import { isThenable, type Maybe } from './host.js';
+import { chain, isThenable, type Maybe } from './host.js';
 import { lineAndColumn, valueEnd } from './json.js';
 
 /** Standard Schema, version 1 (https://standardschema.dev): zod, valibot, ArkType and others implement it. */
@@ -44,7 +44,7 @@ export class ValidationException extends HttpException {
 /** The value as its schema makes it. `text` is the JSON of which the value was read. */
 export function validated<Output>(schema: StandardSchema<unknown, Output>, value: unknown, text?: string): Maybe<Output> {
   const result = schema['~standard'].validate(value);
-  return isThenable(result) ? result.then((result) => checked(result, text)) : checked(result, text);
+  return chain(result, (result) => checked(result, text));
 }
 
 function checked<Output>(result: SchemaResult<Output>, text: string | undefined): Output {
@@ -76,10 +76,13 @@ export function int(text: string): number {
   return value;
 }
 
-/** A number. */
+/** `Number` reads white space and hexadecimal digits as well. */
+const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
+/** A decimal number, for `ctx.param('price', float)`. */
 export function float(text: string): number {
   const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new RangeError('expected a number');
+  if (!DECIMAL.test(text) || !Number.isFinite(value)) throw new RangeError('expected a number');
   return value;
 }
 

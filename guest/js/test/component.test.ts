@@ -1,67 +1,8 @@
 /** Components, as far as they run without a host: bundles evaluated in a context that has what QuickJS has, over a contract of the test. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync, readdirSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { test } from 'node:test';
-import { createContext, runInContext } from 'node:vm';
-import { build as esbuild } from 'esbuild';
-import { build, bundle } from '@pointwork/guest/build';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** A project with these sources; its package is the SDK itself. */
-function project(files: Record<string, string>): string {
-  mkdirSync(join(root, '.build/projects'), { recursive: true });
-  const folder = mkdtempSync(join(root, '.build/projects/p-'));
-  mkdirSync(join(folder, 'node_modules/@pointwork'), { recursive: true });
-  symlinkSync(root, join(folder, 'node_modules/@pointwork/guest'), 'dir');
-  for (const [name, text] of Object.entries({ 'package.json': '{"name":"@acme/shop","version":"1.2.3","description":"a shop"}', ...files })) {
-    mkdirSync(join(folder, name, '..'), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
-
-const HEAD = `import { Channel, Controller, Get, On, module } from '@pointwork/guest';\n`;
-
-interface Ran {
-  manifest: { describe(): { name: string; controllers: { routes: { name: string }[] }[] } };
-  handlers: { handle(handler: number, context: object): { tag: string; val: { status: number; body: { tag: string; val: string } } } };
-  crashes: { message: string; exception: string | null; stack: { function: string; file: string; line: number }[] }[];
-  lines: string[];
-  request(name: string): string;
-}
-
-async function run(source: string): Promise<Ran> {
-  const folder = project({ 'src/module.ts': HEAD + source });
-  const { code } = await bundle({ entry: join(folder, 'src/module.ts') });
-  const crashes: Ran['crashes'] = [];
-  const lines: string[] = [];
-  const contract: Record<string, object> = {
-    context: { handOver: () => undefined },
-    'context-sync': { call: (_: unknown, event: string) => ({ tag: 'json', val: JSON.stringify(event) }), write: (writer: string[], chunk: Uint8Array) => void writer.push(String.fromCharCode(...chunk)), finish: () => undefined },
-    environment: { now: () => ({ seconds: 1, nanoseconds: 5e8 }), monotonic: () => ({ seconds: 2, nanoseconds: 0 }), random: () => -5, variables: () => [{ name: 'A', value: 'b' }] },
-    'events-sync': {},
-    log: { write: (level: string, _: string, message: string) => void lines.push(`${level}: ${message}`), panicked: (crash: Ran['crashes'][0]) => void crashes.push(crash) },
-  };
-  const script = code
-    .replace(/import (\w+) from ?"pointwork:module\/([a-z-]+)@0\.2\.0";/g, 'const $1=__contract["$2"];')
-    .replace(/export ?\{(\w+) as handlers,(\w+) as listeners,(\w+) as manifest\};?\s*$/, 'globalThis.__ran={handlers:$1,listeners:$2,manifest:$3};')
-    .replace(/export ?\{handlers,listeners,manifest\};?\s*$/, 'globalThis.__ran={handlers,listeners,manifest};');
-  const globals = createContext({ __contract: contract, btoa, atob, DOMException });
-  runInContext(script, globals, { filename: 'componentize-qjs:user.js' });
-  const ran = (globals as { __ran: Ran }).__ran;
-  rmSync(folder, { recursive: true });
-  const written: string[] = [];
-  const raw = { route: () => '/', param: () => '7', openReply: () => written, [Symbol.dispose]: () => undefined };
-  const request = (name: string): string => {
-    const handler = ran.manifest.describe().controllers[0]?.routes.findIndex((route) => route.name === name) ?? -1;
-    const outcome = ran.handlers.handle(handler, raw);
-    return outcome.tag === 'deferred' ? written.splice(0).join('') : String(outcome.val.body.val);
-  };
-  return { ...ran, crashes, lines, request };
-}
+import { run, TEXTS } from './ran.js';
+import type { Ran } from './project.js';
 
 test('promises, timers, time and random bits of a component', async () => {
   const { manifest, request, lines, crashes } = await run(`
@@ -92,6 +33,79 @@ test('promises, timers, time and random bits of a component', async () => {
   assert.deepEqual(lines, ['info: a 1 { b: [1] }', 'error: nothing handled the rejection of a promise in `Page.e`: TypeError: lost at src/module.ts:16']);
   assert.equal(request('f'), 'https://a.example/x?y=%C3%A41äb c');
   assert.equal(request('g'), 'x');
+  assert.deepEqual(crashes, []);
+});
+
+test('a component answers after the jobs that come before what awaits its handler, and before those that come later', async () => {
+  const { request, lines, crashes } = await run(`
+    import { NotFoundException } from '@pointwork/guest';
+    @Controller() class Page {
+      @Get('before') async before() { const order = []; queueMicrotask(() => order.push('job')); setTimeout(() => order.push('timer'), 0); return order; }
+      @Get('after') async after(ctx) {
+        void (async () => { await null; await null; await null; try { ctx.path; } catch (error) { console.log(error.message); } })();
+        return 'answered';
+      }
+      @Get('two') async two() {
+        const order = [];
+        const { promise, resolve } = Promise.withResolvers();
+        const all = [1, 2, 3].map(async (one) => { order.push(one + (await promise)); });
+        resolve('!');
+        await Promise.all(all);
+        return order;
+      }
+      @Get('threw') async threw() { queueMicrotask(() => { throw new NotFoundException('in a job'); }); await null; return 'answered'; }
+      @Get('failed') async failed() { const failed = (async () => { throw new Error('lost'); })(); await null; return failed; }
+    }
+    export default module({ controllers: [Page] });`);
+  assert.equal(request('before'), '["job"]');
+  assert.equal(request('after'), 'answered');
+  assert.deepEqual(lines, ['info: the context is closed: its handler has ended, or handed it over']);
+  assert.equal(request('two'), '["1!","2!","3!"]');
+  assert.deepEqual(crashes, []);
+  assert.throws(() => request('failed'));
+  assert.throws(() => request('threw'));
+  assert.deepEqual(crashes.map(({ message }) => message), ['lost', 'in a job']);
+});
+
+test('async generators end as in Node, and async functions reject for defaults that throw', async () => {
+  const { request, crashes } = await run(`
+    async function* rows(o: unknown[]) { try { yield 1; yield 2; } finally { o.push('begins'); await null; o.push('released'); } }
+    async function* outer(o: unknown[]) { try { yield* rows(o); o.push('never'); } finally { yield* [await 'late']; o.push('outer'); } }
+    async function* relayed(o: unknown[]) { try { yield 1; } finally { yield* outer(o); o.push('relayed'); } }
+    async function* caught(o: unknown[]) { for (;;) try { o.push(await (yield Promise.reject(o.length))); } catch (error) { o.push(error); if (o.length > 2) return Promise.resolve('end'); } }
+    const need = (): string => { throw new Error('no id'); };
+    const load = async (id = need()) => id;
+    @Controller() class Page {
+      @Get('brk') async brk() { const o: unknown[] = []; for await (const r of rows(o)) { o.push('row ' + r); break; } return o; }
+      @Get('thrown') async thrown() { const o: unknown[] = []; try { for await (const r of rows(o)) throw r; } catch (error) { o.push(error); } return o; }
+      @Get('returned') async returned() { const o: unknown[] = []; const it = rows(o); await it.next(); return [await it.return(Promise.resolve('rv') as never), await it.next(), o]; }
+      @Get('fresh') async fresh() { const o: unknown[] = []; return [await rows(o).return('rv' as never), await rows(o).throw(7).catch((error) => error), o]; }
+      @Get('star') async star() { const o: unknown[] = []; const it = outer(o); await it.next(); return [await it.return('rv' as never), await it.next(), o]; }
+      @Get('starThrow') async starThrow() { const o: unknown[] = []; const it = outer(o); await it.next(); return [await it.throw(7), await it.next().catch((error) => error), o]; }
+      @Get('nested') async nested() { const o: unknown[] = []; const it = relayed(o); await it.next(); return [await it.return('rv' as never), await it.next(), await it.next(), await it.next(), await it.next(), o]; }
+      @Get('queued') async queued() { const o: unknown[] = []; const it = rows(o); return [await Promise.all([it.next(), it.next(), it.next(), it.next()]), o]; }
+      @Get('caught') async caught() { const o: unknown[] = []; return [await caught(o).next(), o]; }
+      @Get('load') async load() { return load().catch(() => 'caught'); }
+      @Get('written') async *written() { for await (const r of rows([])) yield String(r); }
+    }
+    export default module({ controllers: [Page] });`);
+  const of = (name: string): unknown => JSON.parse(request(name));
+  assert.deepEqual(of('brk'), ['row 1', 'begins', 'released']);
+  assert.deepEqual(of('thrown'), ['begins', 'released', 1]);
+  assert.deepEqual(of('returned'), [{ value: 'rv', done: true }, { done: true }, ['begins', 'released']]);
+  assert.deepEqual(of('fresh'), [{ value: 'rv', done: true }, 7, []]);
+  assert.deepEqual(of('star'), [{ value: 'late', done: false }, { value: 'rv', done: true }, ['begins', 'released', 'outer']]);
+  assert.deepEqual(of('starThrow'), [{ value: 'late', done: false }, 7, ['begins', 'released', 'outer']]);
+  assert.deepEqual(of('nested'), [
+    ...[1, 2, 'late'].map((value) => ({ value, done: false })),
+    { value: 'rv', done: true },
+    { done: true },
+    ['begins', 'released', 'never', 'outer', 'relayed'],
+  ]);
+  assert.deepEqual(of('queued'), [[{ value: 1, done: false }, { value: 2, done: false }, { done: true }, { done: true }], ['begins', 'released']]);
+  assert.deepEqual(of('caught'), [{ value: 'end', done: true }, [0, 1, 2]]);
+  assert.equal(request('load'), 'caught');
+  assert.equal(request('written'), '12');
   assert.deepEqual(crashes, []);
 });
 
@@ -136,6 +150,16 @@ test('what the host refuses as text, and the errors of a stream and of `toJSON`'
         return { a: { toJSON() { throw new TypeError('of toJSON'); } } };
       }
       @Get('h') h() { return { a: { toJSON: () => ({ b: 1n }) } }; }
+      @Get('i') i() { return new RangeError('lost'); }
+      @Get('j') j() { return [{ a: new Map([[1, 2]]) }]; }
+      @Get('k') async k() { return new Set([1]); }
+      @Get('l') l() { return { a: {}, b: this.k() }; }
+      @Get('n') n() { return { p: Promise.resolve({ secret: 1 }) }; }
+      @Get('o') o() { return { file: new Blob(['secret']) }; }
+      @Get('p') p(ctx) { return { h: new URLSearchParams('a=b') }; }
+      @Get('q') q() { return new DataView(new ArrayBuffer(1)); }
+      @Get('r') r() { return [new FormData()]; }
+      @Get('m') m() { return { a: {}, b: '{}', c: [], d: new (class extends Map { toJSON() { return [...this]; } })([[1, 2]]) }; }
     }
     export default module({ controllers: [Page] });`);
   const outcome = (name: string): unknown => JSON.parse(JSON.stringify(raw(name)));
@@ -143,69 +167,114 @@ test('what the host refuses as text, and the errors of a stream and of `toJSON`'
   assert.equal(outcome('a'), 'a\ufffdb');
   assert.deepEqual(lines.splice(0), ['info: a\ufffdb']);
   assert.equal(outcome('d'), 'a');
-  assert.deepEqual(lines.splice(0), ['error: the reply is broken off: RangeError: late at src/module.ts:8']);
+  assert.deepEqual(lines.splice(0), ['error: the reply of `Page.d` is broken off: RangeError: late at src/module.ts:8']);
   for (const name of ['c', 'f', 'g', 'h']) raw(name);
   assert.deepEqual(
     crashes.map(({ message, stack }) => [message, stack[0]?.line]),
     [['a\ufffdb', 7], ['early', 10], ['of toJSON', 12], ['what was returned by `Page.h` cannot be written as JSON: `a.b` is the BigInt 1n, expected a number or a text', crashes[3]?.stack[0]?.line]],
   );
   assert.deepEqual(lines, []);
+  for (const name of ['i', 'j', 'k', 'l', 'n', 'o', 'p', 'q', 'r']) raw(name);
+  assert.deepEqual(
+    crashes.splice(4).map(({ message }) => message),
+    [
+      'what was returned by `Page.i` cannot be written as JSON: the value is the error `RangeError: lost`, expected to be thrown, or its message',
+      'what was returned by `Page.j` cannot be written as JSON: `0.a` is a Map, expected an object, as by `Object.fromEntries(map)`',
+      'what was returned by `Page.k` cannot be written as JSON: the value is a Set, expected an array, as by `[...set]`',
+      'what was returned by `Page.l` cannot be written as JSON: `b` is a Promise, expected its value: `await` it',
+      'what was returned by `Page.n` cannot be written as JSON: `p` is a Promise, expected its value: `await` it',
+      'what was returned by `Page.o` cannot be written as JSON: `file` is a Blob, expected its content, as by `await blob.text()`',
+      'what was returned by `Page.p` cannot be written as JSON: `h` is a URLSearchParams, expected an object, as by `Object.fromEntries(it)`',
+      'what was returned by `Page.q` cannot be written as JSON: the value is bytes, expected a text or an array, as by `[...new Uint8Array(buffer)]`',
+      'what was returned by `Page.r` cannot be written as JSON: `0` is a FormData, expected an object, as by `Object.fromEntries(it)`',
+    ],
+  );
+  assert.equal(raw('m'), '{"a":{},"b":"{}","c":[],"d":[[1,2]]}');
 });
 
-test('what is wrong is told at build, with its place', async () => {
-  const refused = async (source: string, expected: RegExp, more: Record<string, string> = {}): Promise<void> => {
-    const folder = project({ 'src/module.ts': HEAD + source, ...more });
-    await assert.rejects(build({ entry: join(folder, 'src/module.ts'), out: join(folder, 'a.wasm') }), expected);
-    rmSync(folder, { recursive: true });
-  };
-  await refused(`@Controller() class A { @Get() static a() {} }\nexport default module({ controllers: [A] });`, /src\/module\.ts:2: `@Get` is on the static method `a`/);
-  await refused(`@Controller() class A { @Get() get a() { return 1; } }\nexport default module({ controllers: [A] });`, /`@Get` is on the getter `a`/);
-  await refused(`export const a = 1;`, /No matching export|no module as its default export/);
-  await refused(`export default 7;`, /the entry file has no module as its default export/);
-  await refused(`import fs from 'node:fs';\nexport default fs;`, /src\/module\.ts:2: `node:fs` is a part of Node, which a module does not have/);
-  await refused(`const a = await 1;\nexport default a;`, /src\/module\.ts:2: `await` in top-level code does not work in a module/);
-  await refused(`const a = 1;\nconst b = Math.random();\nexport default b;`, /src\/module\.ts:3: `Math\.random` is called when the module is built/);
-  await refused(`const b = crypto.randomUUID();\nexport default b;`, /src\/module\.ts:2: `crypto\.getRandomValues` is called when the module is built/);
-});
-
-test('a component is made, and what is no part of it is told', async () => {
-  const folder = project({
-    'src/module.ts': `${HEAD}import './other';\n@Controller('a') class A { @Get(':id') a(ctx) { return ctx.param('id'); } }\nconsole.log('built');\nexport default module({ controllers: [A] });`,
-    'src/other.ts': `${HEAD}@Controller('b') class Other { @Get() b() {} }\n@Channel('c') class Listed { @On('d') d() {} }`,
-    'src/forgotten.ts': `${HEAD}@Controller('b')\nexport class Forgotten {}`,
-  });
-  const out = join(folder, 'a.wasm');
-  const built = await build({ entry: join(folder, 'src/module.ts'), out });
-  const bytes = readFileSync(out);
-  assert.equal(bytes.length, built.size);
-  assert.ok(bytes.includes('pointwork:module/handlers@0.2.0'));
-  assert.deepEqual(built.routes, ['GET /a/:id']);
-  assert.deepEqual(built.printed, ['built']);
-  assert.deepEqual(built.warnings, [
-    'the controller `Other` takes no part: the module does not list it in `controllers`',
-    'the channel `Listed` takes no part: the module does not list it in `channels`',
-    'src/forgotten.ts: it has a class with `@Controller`, and the module does not import it',
-  ]);
-  rmSync(folder, { recursive: true });
-});
-
-test('the copy of the contract is that of the repository', { skip: !existsSync(join(root, '../../wit')) }, () => {
-  for (const name of readdirSync(join(root, '../../wit'))) {
-    assert.equal(readFileSync(join(root, 'wit', name), 'utf8'), readFileSync(join(root, '../../wit', name), 'utf8'), name);
+test('what a handler forgot, and what the host cannot take, is told', async () => {
+  const { request, lines, crashes } = await run(`
+    import { Payload, Reply, sse, UseInterceptors } from '@pointwork/guest';
+    class Around { intercept(_, next) { return next(); } }
+    @Controller() class Page {
+      @Get('opened') async opened(ctx) { await ctx.openReply().write('a'); }
+      @Get('left') async left(ctx) { const writer = ctx.openReply(); await writer.write('LEAVE').catch(() => undefined); }
+      @Get('finished') async finished(ctx) { const writer = ctx.openReply(); await writer.write('a'); await writer.finish(); return ctx; }
+      @Get('nothing') nothing() {}
+      @Get('around') @UseInterceptors(Around) async around(ctx) { return ctx; }
+      @Get('sent') sent(ctx) { return ctx.send('a'); }
+      @Get('handed') handed(ctx) { return ctx.emit('response:send', ctx); }
+      @Get('piece') async *piece() { yield 'a'; yield 7 as never; }
+      @Get('event') event() { return sse([{ data: 'a' }, { data: 7n }]); }
+      @Get('type') type() { return new Payload('a\\nb', new Uint8Array(1)); }
+      @Get('name') name(ctx) { return ctx.call('a\\ud800b'); }
+      @Get('number') number(ctx) { return ctx.emit(7); }
+      @Get('bytes') bytes() { return Reply.bytes('text' as never); }
+      @Get('payload') payload(ctx) { return ctx.call('x', new Payload('a/b', 'text' as never)); }
+      @Get('extension') extension(ctx) { return ctx.setExtension('a\\ud800', 'b'); }
+      @Get('all') all() { return Promise.any([Promise.reject(new RangeError('one')), Promise.reject('two')]); }
+    }
+    export default module({ controllers: [Page] });`);
+  // In a component no test is part of a stack.
+  const withoutTest = (line: string): string => line.replace(/(?:; it is made)? at \S*ran\.js:\d+$/, '');
+  const linesOf = (name: string): string[] => { request(name); return lines.splice(0).map(withoutTest); };
+  assert.deepEqual(linesOf('opened'), ['error: `Page.opened` ended before `finish`: the reply that `openReply` began is broken off']);
+  for (const name of ['left', 'finished', 'sent', 'handed']) assert.deepEqual(linesOf(name), [], name);
+  for (const name of ['nothing', 'around']) {
+    assert.deepEqual(linesOf(name), [`error: \`Page.${name}\` returned no reply, sent none, and did not hand the context over: look for a missing \`return\``]);
   }
+  assert.deepEqual(linesOf('piece'), ['error: the reply of `Page.piece` is broken off: TypeError: a piece of the reply is a number, expected a string or a `Uint8Array`']);
+  assert.deepEqual(linesOf('event'), ['error: the reply of `Page.event` is broken off: TypeError: the data of a server-sent event cannot be written as JSON: the value is the BigInt 7n, expected a number or a text']);
+  assert.throws(() => request('type'));
+  assert.deepEqual(lines.splice(0).map(withoutTest), ['error: the reply is not valid: the value of header `content-type` has the byte 10 at position 1, which a header cannot have']);
+  assert.deepEqual(crashes, []);
+  const crash = (name: string): string => { assert.throws(() => request(name)); return crashes.splice(0).map(({ message }) => message).join(); };
+  assert.equal(crash('name'), 'the name of an event is "a\\ud800b", expected a text of whole characters');
+  assert.equal(crash('number'), 'the name of an event is a value of the type number, expected a text of whole characters');
+  assert.equal(crash('bytes'), '`Reply.bytes` was given a value of the type string, expected a `Uint8Array`');
+  assert.equal(crash('payload'), '`Payload` was given a value of the type string, expected a `Uint8Array`');
+  assert.equal(crash('extension'), 'the key of an extension is "a\\ud800", expected a text of whole characters');
+  assert.equal(crash('all'), 'all promises were rejected; its errors are RangeError: one, two');
 });
 
-test('the examples of the README run', async () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const [example, unit] = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map((block) => block[1]);
-  const folder = project({
-    'src/module.ts': example!,
-    'src/test.ts': `${example}\nimport assert from 'node:assert/strict';\n${unit}`,
-  });
-  const { code } = await bundle({ entry: join(folder, 'src/module.ts') });
-  assert.match(code, /product:one/);
-  const out = join(folder, 'test.mjs');
-  await esbuild({ entryPoints: [join(folder, 'src/test.ts')], outfile: out, bundle: true, packages: 'external', platform: 'node', format: 'esm', target: 'es2022', logLevel: 'silent' });
-  await import(pathToFileURL(out).href);
-  rmSync(folder, { recursive: true });
+test('payloads and results that are no JSON are failures, and no crashes', async () => {
+  const { request, listeners, crashes, lines } = await run(`
+    @Controller() class Page {
+      @Get('a') async a(ctx) { try { return await ctx.call('torn'); } catch (error) { return [error.code, error.getStatus(), error.message]; } }
+      @Get('b') async b(ctx) { try { return await ctx.call('deep'); } catch (error) { return [error.code, error.message]; } }
+      @Get('c') c(ctx) { return ctx.call('torn'); }
+    }
+    @Channel('db') class Db { @On('one') one(payload) { return payload; } }
+    export default module({ controllers: [Page], channels: [Db] });`);
+  const torn = 'expected a name in quotation marks at line 1 column 2';
+  assert.equal(request('a'), JSON.stringify(['bad-payload', 500, `the result of \`torn\`: ${torn}`]));
+  assert.equal(request('b'), JSON.stringify(['bad-payload', 'the result of `deep`: it is nested more than 128 deep at line 1 column 129']));
+  assert.throws(() => request('c'));
+  assert.deepEqual(lines, [`error: \`torn\` failed with \`bad-payload\`: the result of \`torn\`: ${torn}`]);
+  const deliver = (val: string): unknown => {
+    try {
+      return listeners.deliver(0, {}, { tag: 'json', val }).val;
+    } catch (error) {
+      const { code, status, message } = error as { code: string; status: number; message: string };
+      return [code, status, message];
+    }
+  };
+  assert.equal(deliver('[1]'), '[1]');
+  assert.deepEqual(deliver(TEXTS.torn!), ['bad-payload', 400, `payload: ${torn}`]);
+  assert.deepEqual(deliver(TEXTS.deep!), ['bad-payload', 400, 'payload: it is nested more than 128 deep at line 1 column 129']);
+  assert.deepEqual(crashes, []);
+});
+
+test('ArkType and TypeBox validate in a component', async () => {
+  const { request } = await run(`
+    import { type } from 'arktype';
+    import { Type } from 'typebox';
+    import { Compile } from 'typebox/compile';
+    const ark = type({ n: 'number.integer >= 1' });
+    const box = Compile(Type.Object({ n: Type.Integer({ minimum: 1 }) }));
+    @Controller() class Page {
+      @Get('a') a() { return [1, 1.5].map((n) => [ark({ n }) instanceof type.errors, box.Check({ n })]); }
+    }
+    export default module({ controllers: [Page] });`);
+  assert.equal(request('a'), '[[false,true],[true,false]]');
 });

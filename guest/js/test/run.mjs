@@ -1,6 +1,6 @@
 // Compiles the tests, those of types without output, and runs them.
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -11,7 +11,11 @@ function run(command, ...args) {
 }
 
 const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
-for (const project of ['test', 'test/legacy', 'test/types']) run(process.execPath, tsc, '-p', `${project}/tsconfig.json`);
+const projects = ['test', 'test/legacy', 'test/types'];
+// The suite's modules, which its own build does not check.
+const suite = '../../tests/suite/typescript';
+if (existsSync(new URL(`../${suite}`, import.meta.url))) projects.push(suite);
+for (const project of projects) run(process.execPath, tsc, '-p', `${project}/tsconfig.json`);
 const files = ['.build/test', '.build/legacy'].flatMap((folder) =>
   readdirSync(new URL(`../${folder}/`, import.meta.url))
     .filter((name) => name.endsWith('.test.js'))

@@ -157,8 +157,8 @@ impl Failure {
     }
 
     /// The kind of the error, from an open list: `unknown-event`, `ambiguous-event`, `bad-payload`, `already-replied`,
-    /// `invalid-reply`, `invalid-variable`, `too-large`, `too-deep`, `deadline`, `overloaded`, `gone`, `failed`, and those of the
-    /// application's listeners. Treat an unknown code like `failed`.
+    /// `invalid-reply`, `invalid-variable`, `too-large`, `too-deep`, `deadline`, `overloaded`, `not-durable`, `not-remote`,
+    /// `unreachable`, `gone`, `failed`, and those of the application's listeners. Treat an unknown code like `failed`.
     pub fn code(&self) -> &str {
         &self.code
     }

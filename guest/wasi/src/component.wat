@@ -83,11 +83,25 @@
 
   ;; Arguments and variables
 
-  ;; A variable of the contract is two texts, as a variable of WASI is.
+  ;; A variable of the contract is two texts, as a variable of WASI is. The program of a component in development, `=program`, is
+  ;; none: a name with `=` ends an interpreter that reads its environment.
   (func (export "wasi:cli/environment@0.2.12#get-environment") (result i32)
+    (local $from i32) (local $to i32) (local $end i32)
     (call $free_all)
     (call $variables (i32.const 0))
-    (i32.const 0))
+    (local.set $from (i32.load (i32.const 0)))
+    (local.set $to (local.get $from))
+    (local.set $end (i32.add (local.get $from) (i32.shl (i32.load (i32.const 4)) (i32.const 4))))
+    (block $done (loop $next
+      (br_if $done (i32.ge_u (local.get $from) (local.get $end)))
+      (if (i32.ne (i32.load8_u (i32.load (local.get $from))) (i32.const 61)) (then
+        (memory.copy (local.get $to) (local.get $from) (i32.const 16))
+        (local.set $to (i32.add (local.get $to) (i32.const 16)))))
+      (local.set $from (i32.add (local.get $from) (i32.const 16)))
+      (br $next)))
+    (call $list
+      (i32.load (i32.const 0))
+      (i32.shr_u (i32.sub (local.get $to) (i32.load (i32.const 0))) (i32.const 4))))
   (func (export "wasi:cli/environment@0.2.12#get-arguments") (result i32)
     (call $nothing))
   (func (export "wasi:cli/environment@0.2.12#initial-cwd") (result i32)

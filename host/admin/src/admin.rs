@@ -17,7 +17,7 @@ use crate::changes::Changes;
 use crate::places::Place;
 use crate::problem::Problem;
 use crate::state::{AdminOptions, Shared, SharedState};
-use crate::{Error, ErrorKind, Listener, metrics, modules, server, upload};
+use crate::{Error, ErrorKind, Listener, events, metrics, modules, server, upload};
 
 /// The time to read the body of a request without the token: a client that still sends would not see the reply.
 const REFUSED_BODY: Duration = Duration::from_secs(1);
@@ -82,6 +82,13 @@ impl Admin {
                 get(modules::show).put(modules::put).delete(modules::remove),
             )
             .route("/modules/{name}/rollback", post(modules::roll_back))
+            .route("/events", get(events::list))
+            .route("/events/{channel}/dead", get(events::dead_letters))
+            .route(
+                "/events/{channel}/dead/{id}",
+                get(events::dead_letter).delete(events::discard),
+            )
+            .route("/events/{channel}/dead/{id}/retry", post(events::retry))
             .route("/routes", get(routes))
             .route("/metrics", get(metrics::show))
             .route("/health", get(health))
@@ -122,7 +129,8 @@ async fn health() -> Response {
     Json(json!({"status": "up"})).into_response()
 }
 
-/// An application is ready when all of its modules serve, each in the version that it is meant to.
+/// An application is ready when all of its modules serve, each in the version that it is meant to, and the channels that it serves to
+/// other processes have been served once.
 async fn ready(State(admin): State<Shared>) -> Response {
     let statuses = admin.app.statuses();
     let held: Vec<_> = statuses
@@ -131,13 +139,14 @@ async fn ready(State(admin): State<Shared>) -> Response {
         .map(|status| status.info.name.as_str())
         .collect();
     let restore_failures = admin.app.restore_failures();
-    let ready = held.is_empty() && restore_failures.is_empty();
+    let starting = admin.app.bus().starting();
+    let ready = held.is_empty() && restore_failures.is_empty() && starting.is_empty();
     let status = if ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let report = json!({"ready": ready, "held-back": held, "restore-failures": restore_failures});
+    let report = json!({"ready": ready, "held-back": held, "restore-failures": restore_failures, "starting": starting});
     (status, Json(report)).into_response()
 }
 

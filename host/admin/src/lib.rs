@@ -30,10 +30,15 @@
 //! | `PUT /modules/{name}` | replaces the module by the component in the body, or adds it; the component that serves changes nothing | 200 or 201, a [`Change`](pointwork::Change) |
 //! | `DELETE /modules/{name}` | removes the module | 200, a [`Change`](pointwork::Change) |
 //! | `POST /modules/{name}/rollback` | returns to the previous version | 200, a [`Change`](pointwork::Change) |
+//! | `GET /events` | lists the durable channels with their figures | 200, an array of objects |
+//! | `GET /events/{channel}/dead` | lists dead letters, the oldest first: up to `most` (100, at most 1,000) behind the one with the id `after` | 200, an array of objects without payloads |
+//! | `GET /events/{channel}/dead/{id}` | shows a dead letter with its payload, as `payload` or, if it is no JSON, as `base64` | 200, an object |
+//! | `POST /events/{channel}/dead/{id}/retry` | puts the event behind those that wait | 200, an object with the id |
+//! | `DELETE /events/{channel}/dead/{id}` | drops a dead letter | 200, an object with the id |
 //! | `GET /routes` | lists the routes | 200, an array of [`pointwork::RouteRecord`] |
 //! | `GET /metrics` | metrics in the text format of OpenMetrics, which Prometheus reads | 200 |
 //! | `GET /health` | shows that the process runs | 200 |
-//! | `GET /ready` | shows whether every module serves in its recorded version | 200, or 503 with those that are held back or could not be restored ([`pointwork::RestoreFailure`]) |
+//! | `GET /ready` | shows whether every module serves in its recorded version, and what is still starting | 200, or 503 with those that are held back or could not be restored ([`pointwork::RestoreFailure`]), and what is starting |
 //!
 //! A `PUT` may have a `Content-Digest` (RFC 9530): a component with another SHA-256 is refused. A new module gets the options
 //! of [`AdminOptions::module_options`] for its name; a replaced one keeps its own. If the client disconnects before the
@@ -63,7 +68,7 @@
 //! |---|---|
 //! | 400 | the name of the module is invalid or not UTF-8, the digest is invalid, or the body breaks off |
 //! | 401 | the token is missing or wrong |
-//! | 404, 405 | the module, the resource or the method does not exist |
+//! | 404, 405 | the module, the durable channel, the dead letter, the resource or the method does not exist |
 //! | 408 | the client pauses for longer than [`AdminOptions::body_timeout`] |
 //! | 409 | the routes or channels are in conflict with others, or there is no version to roll back to |
 //! | 413 | the component is larger than [`AdminOptions::component_limit`] |
@@ -78,6 +83,7 @@
 mod admin;
 mod changes;
 mod error;
+mod events;
 mod listener;
 mod metrics;
 mod modules;

@@ -16,6 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::changes::ChangeCounts;
+use crate::events::{self, Channel};
 use crate::problem::Problem;
 use crate::state::Shared;
 
@@ -31,6 +32,7 @@ pub(crate) async fn show(State(admin): State<Shared>) -> Response {
         events_waiting: admin.app.bus().waiting(),
         events_refused: admin.app.bus().refused(),
         changes: admin.changes.counts(),
+        channels: events::channels(&admin).await,
         log_lines_dropped: dropped.map(|count| count.load(Ordering::Relaxed)),
     };
     match snapshot.text() {
@@ -48,6 +50,8 @@ struct Snapshot {
     events_waiting: usize,
     events_refused: u64,
     changes: ChangeCounts,
+    /// The durable channels.
+    channels: Vec<Channel>,
     /// `None` if the program does not count them.
     log_lines_dropped: Option<u64>,
 }
@@ -116,7 +120,8 @@ impl Snapshot {
 
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for (kind, name, help, rows) in self.modules().into_iter().chain([self.changes()]) {
+        let families = self.modules().into_iter().chain([self.changes()]);
+        for (kind, name, help, rows) in families.chain(self.durable()) {
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
             for (labels, value) in rows {
                 encode(kind, value, family.encode_family(&labels)?)?;
@@ -221,6 +226,67 @@ impl Snapshot {
         Ok(())
     }
 
+    /// The metrics of durable channels; empty if no channel is durable.
+    fn durable(&self) -> Vec<Family> {
+        use MetricType::{Counter, Gauge};
+        type Value = fn(&Channel) -> Option<u64>;
+        let metrics: [(MetricType, &'static str, &'static str, Value); 9] = [
+            (
+                Counter,
+                "durable_recorded",
+                "Events that the store confirmed",
+                |channel| Some(channel.counted.recorded),
+            ),
+            (Counter, "durable_refused", "Events that were not recorded", |channel| {
+                Some(channel.counted.refused)
+            }),
+            (
+                Counter,
+                "durable_delivered",
+                "Events whose listener returned a value",
+                |channel| Some(channel.counted.delivered),
+            ),
+            (
+                Counter,
+                "durable_retried",
+                "Attempts that failed and were followed by another",
+                |channel| Some(channel.counted.retried),
+            ),
+            (Counter, "durable_dead", "Events that became dead letters", |channel| {
+                Some(channel.counted.dead)
+            }),
+            (
+                Counter,
+                "durable_dropped",
+                "Dead letters that went for newer ones",
+                |channel| Some(channel.stored?.dropped),
+            ),
+            (Gauge, "durable_waiting", "Events that are not settled yet", |channel| {
+                Some(channel.stored?.waiting)
+            }),
+            (Gauge, "durable_dead_letters", "Dead letters that are kept", |channel| {
+                Some(channel.stored?.dead)
+            }),
+            (
+                Gauge,
+                "durable_lag_seconds",
+                "Age of the oldest event that is not settled yet",
+                |channel| Some(channel.stored?.lag.as_secs()),
+            ),
+        ];
+        if self.channels.is_empty() {
+            return Vec::new();
+        }
+        let rows = |value: Value| {
+            let rows = self.channels.iter();
+            let rows = rows.filter_map(|channel| Some((vec![("channel", channel.name.clone())], value(channel)?)));
+            rows.collect()
+        };
+        metrics
+            .map(|(kind, name, help, value)| (kind, name, help, rows(value)))
+            .into()
+    }
+
     fn changes(&self) -> Family {
         let published = self.changes.published.iter();
         let rows = published.map(|(kind, count)| (vec![("kind", kind.clone())], *count));
@@ -256,6 +322,7 @@ mod tests {
                 published: [("swapped".to_owned(), 2)].into(),
                 refused: 1,
             },
+            channels: Vec::new(),
             log_lines_dropped: Some(5),
         };
         let text = snapshot.text().expect("it is written");

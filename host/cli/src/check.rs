@@ -12,6 +12,7 @@ use crate::app::{self, Loadable};
 use crate::build;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::integers;
 use crate::lint;
 use crate::ui::{DONE, ERROR, Terminal, styled};
 
@@ -72,7 +73,9 @@ pub(crate) fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<()> {
         Err(_) => terminal.line(format_args!("{file} {}", styled(ERROR, "is refused"))),
     }
     outline(&inspection, &module, terminal);
-    for warning in loaded?.warnings.into_iter().chain(unlisted) {
+    let info = loaded?;
+    let integers = integers::warnings(&info);
+    for warning in info.warnings.into_iter().chain(unlisted).chain(integers) {
         terminal.warning(warning);
     }
     Ok(())

@@ -13,6 +13,7 @@ use crate::exit;
 use crate::logging::LogArgs;
 use crate::new::{NewArgs, VendorArgs};
 use crate::remote::change::{NameArgs, SwapArgs};
+use crate::remote::events::EventsArgs;
 use crate::remote::list::ListArgs;
 use crate::routes::RoutesArgs;
 use crate::serve::ServeArgs;
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Remove(NameArgs),
     /// Return a module of a running server to its previous version
     Rollback(NameArgs),
+    /// List the durable channels of a running server, and settle dead letters
+    Events(EventsArgs),
     /// Report what is missing for building and serving
     Doctor(DoctorArgs),
     /// Print the completion script of a shell

@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The configuration is invalid or missing: the file itself, or a file, folder or statement in it.
     Config = 3,
-    /// A tool is missing: cargo, or the WebAssembly target of the compiler.
+    /// A tool is missing: cargo, the WebAssembly target of the compiler, Node, or Python.
     MissingTool = 4,
     /// A component is refused: it is invalid, does not fit the contract, fails while it is loaded, or its routes conflict
     /// with others. Or the running server refuses a change of a module, such as a roll-back without a previous version.
@@ -30,7 +30,7 @@ Exit codes:
   1  failure
   2  the command line is invalid
   3  the configuration, or a file or folder that it names, is invalid or missing
-  4  a tool is missing: cargo, or the WebAssembly target of the compiler
+  4  a tool is missing: cargo, the WebAssembly target of the compiler, or Node
   5  a component, or the change of a module, is refused
   6  the server cannot listen on the address";
 

@@ -17,6 +17,7 @@ mod dev;
 mod doctor;
 mod error;
 mod exit;
+mod integers;
 mod lint;
 mod logging;
 mod modules;
@@ -90,6 +91,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> error::Result<()> {
         Command::Vendor(args) => new::vendor(args, terminal),
         Command::Routes(args) => serve::run_until_signal(args.clone(), routes::run),
         Command::Serve(args) => serve::run(args, terminal),
+        Command::Events(args) => remote::events::run(args, terminal),
         Command::Modules(args) => remote::list::run(args, terminal),
         Command::Swap(args) => remote::change::swap(args, terminal),
         Command::Remove(args) => remote::change::remove(args, terminal),

@@ -1,6 +1,6 @@
 //! The error of this crate.
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "nats", feature = "sqlite"))]
 use pointwork_core::causes;
 use pointwork_core::error_type;
 
@@ -27,7 +27,7 @@ error_type! {
     pub(crate) fn
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "nats", feature = "sqlite"))]
 impl Error {
     /// Adds the causes of another error, without its own sentence.
     pub(crate) fn with_causes_of(mut self, error: &(dyn std::error::Error + 'static)) -> Self {

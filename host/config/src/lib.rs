@@ -99,6 +99,35 @@
 //!
 //! [channels.db.on."product:one"]
 //! query-one = "SELECT id, name FROM products WHERE id = :id"
+//!
+//! [nats]                        # for channels elsewhere, and the store of that name
+//! servers = ["tls://nats-1:4222"]
+//! credentials-file = "shop.creds"
+//! prefix = "shop"               # of every name in the server; default: "pointwork"
+//!
+//! [channels.stock]              # its listeners are in another process
+//! driver = "nats"
+//! on = ["item:reserve"]
+//!
+//! [[serve]]                     # this process answers calls of others for the channel
+//! channel = "mail"
+//! at-once = 16
+//!
+//! [journal]                     # the file of durable events
+//! path = "events.sqlite"        # default: `events.sqlite` in the state directory
+//! max-size = "1GiB"
+//!
+//! [durable.mail]                # default: the emits of a channel are lost with the process
+//! store = "sqlite"              # or "nats"
+//! order = "key"                 # or "channel", the default, or "none"
+//! key = "/order/id"             # with `order = "key"`: a place in the payload
+//! partitions = 16               # with `order = "key"`
+//! id = "/order/id"              # default: the host makes an id
+//! attempts = 8
+//! backoff = ["1s", "10s", "1m"]
+//! duplicates = "1h"
+//! confirm = "5s"
+//! dead-letters = 10000
 //! ```
 //!
 //! # Grants

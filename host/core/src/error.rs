@@ -19,6 +19,8 @@ pub enum ErrorKind {
     EventName,
     /// An event of a channel already has a listener.
     DuplicateListener,
+    /// A channel cannot be made durable.
+    Durable,
     /// The application was closed.
     Closed,
     /// An adapter cannot do the requested operation.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use pointwork_events::PayloadError;
 use serde::Serialize;
@@ -40,6 +41,14 @@ impl FailureCode {
     pub const OVERLOADED: Self = Self(Cow::Borrowed("overloaded"));
     /// The other end is closed: the client went away, or a body was taken before.
     pub const GONE: Self = Self(Cow::Borrowed("gone"));
+    /// The store of a durable channel did not confirm an event.
+    pub const UNRECORDED: Self = Self(Cow::Borrowed("unrecorded"));
+    /// A context was to be handed over to a durable channel.
+    pub const NOT_DURABLE: Self = Self(Cow::Borrowed("not-durable"));
+    /// A context was to be handed over to a channel whose listeners are in another process.
+    pub const NOT_REMOTE: Self = Self(Cow::Borrowed("not-remote"));
+    /// No process that listens to the channel can be reached.
+    pub const UNREACHABLE: Self = Self(Cow::Borrowed("unreachable"));
     /// Anything else.
     pub const FAILED: Self = Self(Cow::Borrowed("failed"));
 
@@ -178,6 +187,15 @@ impl Failure {
         let mut failure = Self::with_code(code, status, "the listener crashed");
         failure.extras.get_or_insert_default().crash = Some(crash);
         failure
+    }
+
+    /// The error that a client gets for a crash: the status, without any detail.
+    pub(crate) fn for_client(crash: &Crash) -> Self {
+        let failure = Self::new(crash.kind.status(), crash.kind.public_message());
+        match failure.status() {
+            StatusCode::SERVICE_UNAVAILABLE => failure.header(RETRY_AFTER, HeaderValue::from_static("1")),
+            _ => failure,
+        }
     }
 
     /// Takes the crash, to report it; the message names the event from now on.

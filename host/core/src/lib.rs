@@ -34,10 +34,17 @@ pub use events::Payload;
 pub use events::bus::{Bus, StagedListeners};
 pub use events::caller::{Caller, Delivery, Listener, Subscription};
 pub use events::chain::{Chain, MAX_DEPTH, Nested};
+pub use events::durable::channel::DurableFigures;
+pub use events::durable::gate::Receipt;
+pub use events::durable::options::{DurableOptions, Order, Pointer};
+pub use events::durable::store::{
+    DeadLetter, EventStore, Hold, RecordedEvent, Settled, StoreError, StoreFigures, TakenEvent,
+};
 pub use events::json::JSON;
 pub use events::options::BusOptions;
 pub use events::registry::ListenerName;
 pub use events::reporter::Reporter;
+pub use events::starting::StartGuard;
 pub use exchange::body::{Body, BodyError, BodyWriter};
 pub use exchange::body_reader::BodyReader;
 pub use exchange::context::Context;

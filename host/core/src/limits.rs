@@ -205,7 +205,7 @@ macro_rules! whole_numbers {
     )*};
 }
 
-whole_numbers!(u32 u64 usize);
+whole_numbers!(u16 u32 u64 usize);
 
 impl Field for Duration {
     const MAX: u64 = u64::MAX;

@@ -38,6 +38,12 @@ impl RequestId {
         }
     }
 
+    /// An id that was recorded as text.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let value = HeaderValue::from_str(text).ok()?;
+        is_sane(value.as_bytes()).then(|| Self(Repr::Client(value)))
+    }
+
     /// The value of the reply's `x-request-id` (spec H9). An id of the client's costs nothing, one made here an allocation.
     pub(crate) fn header(&self) -> HeaderValue {
         match &self.0 {
@@ -69,19 +75,25 @@ fn next() -> u64 {
     next
 }
 
-/// The id of an event: one made here. It becomes text only when it is displayed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventId(u64);
+/// The id of an event. One made here becomes text only when it is displayed.
+#[derive(Clone, Debug)]
+pub(crate) enum EventId {
+    Made(u64),
+    Recorded(String),
+}
 
 impl EventId {
     pub(crate) fn made() -> Self {
-        Self(next())
+        Self::Made(next())
     }
 }
 
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MadeId::new(self.0).as_str())
+        match self {
+            Self::Made(number) => f.write_str(MadeId::new(*number).as_str()),
+            Self::Recorded(id) => f.write_str(id),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ use error::OrError;
 pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
-pub use scheduling::fibers::{is_polled_again, off_fiber, on_fiber};
+pub use scheduling::fibers::{blocking, is_polled_again, off_fiber, on_fiber};
 pub use scheduling::status::{ModuleState, Usage};
 pub use store::{CacheDirectory, RecordedVersions, StateDirectory};
 pub use variables::Variables;
@@ -78,7 +78,9 @@ pub use worker::Worker;
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
     Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, ConnectOptions, Context,
-    Crash, CrashKind, DURATION_BUCKETS, Delivery, Extensions, Failure, FailureCode, FoundRoute, Handler, HandlerFuture,
-    IntoReply, Json, Listener, Origin, Outcome, Payload, Peer, RequestDurations, RequestId, RouteDurations,
-    RouteRecord, RouterOptions, ServerCrashed, Staged, Subscription, Transport, bytes, events, http, ipnet, routing,
+    Crash, CrashKind, DURATION_BUCKETS, DeadLetter, Delivery, DurableFigures, DurableOptions, EventStore, Extensions,
+    Failure, FailureCode, FoundRoute, Handler, HandlerFuture, Hold, IntoReply, Json, Listener, Order, Origin, Outcome,
+    Payload, Peer, Pointer, Receipt, RecordedEvent, RequestDurations, RequestId, RouteDurations, RouteRecord,
+    RouterOptions, SERVER_CHANNEL, ServerCrashed, Settled, Staged, StoreError, StoreFigures, Subscription, TakenEvent,
+    Transport, bytes, events, http, ipnet, routing,
 };

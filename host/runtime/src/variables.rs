@@ -38,9 +38,16 @@ const MAX_BYTES: usize = 256 * 1024;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables {
     sources: BTreeMap<String, Source>,
+    program: Option<Arc<str>>,
     /// What was found when they were resolved; empty before.
     values: Values,
 }
+
+/// The name of the program among the values. No variable can have it.
+pub(crate) const PROGRAM: &str = "=program";
+
+/// The most bytes of a program.
+const MAX_PROGRAM: usize = 64 * 1024 * 1024;
 
 /// The names and values of a version.
 pub(crate) type Values = Arc<[(String, String)]>;
@@ -82,6 +89,15 @@ impl Variables {
         self
     }
 
+    /// The program of a component that has none: `pointwork dev` makes the engine of a language once, and each instance evaluates
+    /// this. It is no variable, and is at most 64 MiB.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn program(mut self, program: impl Into<Arc<str>>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
     /// The names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sources.keys().map(String::as_str)
@@ -93,7 +109,7 @@ impl Variables {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.sources.is_empty()
+        self.sources.is_empty() && self.program.is_none()
     }
 
     /// The values that were found when they were [resolved](Self::resolve).
@@ -132,6 +148,15 @@ impl Variables {
                 )));
             }
             values.push((name.clone(), value));
+        }
+        if let Some(program) = &self.program {
+            let size = program.len();
+            if size > MAX_PROGRAM {
+                return Err(refused(format!(
+                    "the program has {size} bytes, expected at most {MAX_PROGRAM}"
+                )));
+            }
+            values.push((PROGRAM.to_owned(), (**program).to_owned()));
         }
         self.values = values.into();
         Ok(self)
@@ -316,6 +341,18 @@ mod tests {
         assert_eq!(format!("{variables:?}"), shown);
         let resolved = Variables::new().value("A", "sesame").resolve().expect("a value");
         assert_eq!(format!("{resolved:?}"), r#"{"A": Value(…)}"#);
+    }
+
+    #[test]
+    fn a_program_is_no_variable_and_makes_another_version() {
+        let variables = Variables::new().value("A", "1");
+        let one = variables.clone().program("one");
+        assert!(one.names().eq(["A"]));
+        let resolved = one.clone().resolve().expect("a value");
+        assert_eq!(resolved.values()[1], (PROGRAM.to_owned(), "one".to_owned()));
+        assert!(!Variables::is_name(PROGRAM));
+        assert_ne!(one, variables.program("two"));
+        assert!(refused(Variables::new().program("x".repeat(MAX_PROGRAM + 1))).contains("the program has"));
     }
 
     #[test]

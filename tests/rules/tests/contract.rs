@@ -102,7 +102,12 @@ fn every_world_of_a_controller_imports_this_package_alone() {
 }
 
 /// The crates that are published with a copy of the contract.
-const COPIES: &[&str] = &["guest/js/wit", "guest/rust/wit", "host/runtime/wit"];
+const COPIES: &[&str] = &[
+    "guest/js/wit",
+    "guest/python/src/pointwork_guest/wit",
+    "guest/rust/wit",
+    "host/runtime/wit",
+];
 
 #[test]
 fn every_copy_is_the_contract() {

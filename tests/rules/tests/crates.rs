@@ -29,6 +29,8 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pointwork-core", &["pointwork-events", "pointwork-patterns"]),
         ("pointwork", &["pointwork-core", "pointwork-events"]),
         ("pointwork-admin", &["pointwork", "pointwork-core"]),
+        ("pointwork-journal", &["pointwork-core"]),
+        ("pointwork-nats", &["pointwork-core"]),
         ("pointwork-sqlite", &["pointwork-core"]),
         ("pointwork-c", &["pointwork-embed"]),
         ("pointwork-python", &["pointwork-embed"]),
@@ -36,7 +38,16 @@ fn may_depend_on() -> BTreeMap<&'static str, &'static [&'static str]> {
             "pointwork-embed",
             &["pointwork", "pointwork-config", "pointwork-core", "pointwork-hyper"],
         ),
-        ("pointwork-config", &["pointwork", "pointwork-core", "pointwork-sqlite"]),
+        (
+            "pointwork-config",
+            &[
+                "pointwork",
+                "pointwork-core",
+                "pointwork-journal",
+                "pointwork-nats",
+                "pointwork-sqlite",
+            ],
+        ),
         ("pointwork-server", ADAPTER),
         ("pointwork-axum", OVER_HYPER),
         ("pointwork-trillium", ADAPTER),
@@ -105,6 +116,16 @@ const OUT_OF_REACH: &[(&str, &[&str], &str)] = &[
             "trillium",
         ],
         "the admin endpoint stands beside every adapter",
+    ),
+    (
+        "pointwork-journal",
+        &["wasmtime", "hyper", "axum", "actix-web", "salvo_core", "trillium"],
+        "a store knows the seam of the core only",
+    ),
+    (
+        "pointwork-nats",
+        &["wasmtime", "hyper", "axum", "actix-web", "salvo_core", "trillium"],
+        "a driver knows the seam of the core only",
     ),
     (
         "pointwork-sqlite",

@@ -24,6 +24,17 @@ pub fn hyper() -> OnAdapter {
         .expect("an adapter `hyper`")
 }
 
+/// The adapter on which the cases run whose guests are in TypeScript.
+///
+/// # Panics
+/// If there is no such adapter.
+pub fn axum() -> OnAdapter {
+    let mut subjects = subjects().into_iter();
+    subjects
+        .find(|subject| subject.name() == "axum")
+        .expect("an adapter `axum`")
+}
+
 /// An application on one adapter.
 #[derive(Clone, Copy, Debug)]
 pub struct OnAdapter {

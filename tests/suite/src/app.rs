@@ -87,10 +87,20 @@ fn options(limits: &Limits) -> AppOptions {
     // The pool reserves address space for each instance that it may hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
-    options.cache = CACHE.get().filter(|_| !limits.without_cache).cloned();
+    options.compile.worker = crate::languages::compiler();
+    if options.compile.worker.is_some() {
+        // The interpreter of Python takes a debug build half a minute, and other cases run as well.
+        options.compile.time = Duration::from_secs(300);
+        // Beside other cases, new instances of an interpreter take seconds.
+        options.limits.probe = Duration::from_secs(60);
+        options.limits.queue_wait = Duration::from_secs(10);
+    }
+    // That worker has a file for all programs, in place of megabytes for each.
+    let without_cache = limits.without_cache || options.compile.worker.is_some();
+    options.cache = CACHE.get().filter(|_| !without_cache).cloned();
     if let Some(deadline) = limits.deadline {
+        let deadline = deadline * crate::languages::patience();
         options.router.deadline = Some(deadline);
-        options.limits.probe = deadline;
     }
     options.router.stream_body_limit = limits.stream_body;
     if let Some(body) = limits.body {
@@ -100,7 +110,7 @@ fn options(limits: &Limits) -> AppOptions {
         options.router.body_memory = memory;
     }
     if let Some(memory) = limits.memory {
-        options.limits.memory = memory;
+        options.limits.memory = memory + crate::languages::memory();
     }
     if let Some(instances) = limits.instances {
         options.limits.instances = instances;
@@ -156,10 +166,16 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
 /// The options with their grants and variables.
 fn module_options(name: &str, settings: ModuleSettings) -> Result<ModuleOptions, Refusal> {
     let ModuleSettings {
-        options,
+        mut options,
         grant,
         variables,
     } = settings;
+    if let Some(limits) = &mut options.limits {
+        let patience = crate::languages::patience();
+        limits.memory += crate::languages::memory();
+        limits.queue_wait = crate::languages::queue_wait(limits.queue_wait);
+        limits.deadline = limits.deadline.map(|deadline| deadline * patience);
+    }
     if grant.is_null() && variables.is_null() {
         return Ok(options);
     }

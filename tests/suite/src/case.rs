@@ -18,6 +18,7 @@ use crate::client::{Client, Response};
 use crate::differences;
 use crate::event_log::EventLog;
 use crate::fixtures::{Fixture, Fixtures};
+use crate::languages;
 use crate::logs::Logs;
 use crate::subject::{AppSpec, Control, Refusal, Subject};
 
@@ -132,7 +133,10 @@ impl Harness {
             self.declared.contains(&fixture),
             "register the case with the fixture {fixture:?}"
         );
-        self.fixtures.build(fixture).await
+        match languages::twin(fixture) {
+            Some(twin) => twin,
+            None => self.fixtures.build(fixture).await,
+        }
     }
 
     /// The log lines since the case began.

@@ -25,6 +25,7 @@ pub mod flavor;
 pub mod fuzz;
 pub mod guest;
 pub mod judge;
+pub mod languages;
 pub mod logs;
 pub mod rows;
 pub mod subject;

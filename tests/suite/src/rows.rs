@@ -101,6 +101,20 @@ impl Rows {
     }
 }
 
+/// The letters and titles of the sections of the specification.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn sections() -> Result<Vec<(char, String)>> {
+    let spec = read("spec.md")?;
+    let sections = spec.lines().filter_map(|line| {
+        let (letter, title) = line.strip_prefix("## ")?.split_once(". ")?;
+        let title = title.split(" *(").next().unwrap_or(title);
+        Some((letter.chars().next()?, title.to_owned()))
+    });
+    Ok(sections.collect())
+}
+
 /// Whether a word is the name of a row: a capital letter and a number.
 fn is_row(word: &str) -> bool {
     let mut characters = word.chars();

@@ -4,8 +4,8 @@ import type { Change, Events, NewProduct, Product } from './events.js';
 
 export type Ctx = Context<Events>;
 
-/** The fields of a product that a client wants to change. */
-export type Fields = Partial<NewProduct>;
+/** The fields of a product that a client wants to change; `null` leaves one as it is. */
+export type Fields = { [Field in keyof NewProduct]?: NewProduct[Field] | null };
 
 /** One page of the catalogue. */
 export interface Page {
@@ -32,22 +32,26 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? 'sequence' : 'map';
 }
 
-function problem(name: string, value: unknown): string | undefined {
+function problem(name: string, value: unknown, isOptional: boolean): string | undefined {
   if (!(name in TYPES)) return `unknown field \`${name}\`, expected one of ${Object.keys(TYPES).map((name) => `\`${name}\``).join(', ')}`;
+  if (isOptional && value === null) return undefined;
   const fits = name === 'price_cents' ? Number.isSafeInteger(value) : typeof value === 'string';
   return fits ? undefined : `invalid type: ${shown(value)}, expected ${TYPES[name as Name]}`;
 }
 
-/** An object with some of the fields of a product, or with all that must be there. Any validator of Standard Schema would do. */
-function schema<T>(required: readonly Name[]): StandardSchema<unknown, T> {
+/**
+ * An object with the fields of a product: with those that must be there, or, if none must, with any, each of which may be `null`. Any validator
+ * of Standard Schema would do.
+ */
+function schema<T>(struct: string, required: readonly Name[]): StandardSchema<unknown, T> {
   return {
     '~standard': {
       version: 1,
       vendor: 'products',
       validate(value) {
-        if (typeof value !== 'object' || value === null || Array.isArray(value)) return { issues: [{ message: `invalid type: ${shown(value)}, expected a product` }] };
+        if (typeof value !== 'object' || value === null || Array.isArray(value)) return { issues: [{ message: `invalid type: ${shown(value)}, expected struct ${struct}` }] };
         for (const [name, field] of Object.entries(value)) {
-          const message = problem(name, field);
+          const message = problem(name, field, required.length === 0);
           if (message !== undefined) return { issues: [{ message, path: [name] }] };
         }
         const missing = required.find((name) => !(name in value));
@@ -57,8 +61,8 @@ function schema<T>(required: readonly Name[]): StandardSchema<unknown, T> {
   };
 }
 
-const newProduct = schema<Omit<NewProduct, 'description'> & Partial<NewProduct>>(['sku', 'name', 'price_cents']);
-const fields = schema<Fields>([]);
+const newProduct = schema<Omit<NewProduct, 'description'> & Partial<NewProduct>>('NewProduct', ['sku', 'name', 'price_cents']);
+const fields = schema<Fields>('Fields', []);
 
 async function read<T>(ctx: Ctx, wanted: StandardSchema<unknown, T>): Promise<T> {
   try {
@@ -84,10 +88,10 @@ export async function readFields(ctx: Ctx): Promise<Fields> {
 function check<T extends Fields>(fields: T): T {
   for (const name of ['sku', 'name'] as const) {
     const text = fields[name];
-    if (text !== undefined && (text.trim() === '' || [...text].length > LONGEST)) throw unfit(name, `1 to ${LONGEST} characters`);
+    if (typeof text === 'string' && (text.trim() === '' || [...text].length > LONGEST)) throw unfit(name, `1 to ${LONGEST} characters`);
   }
   const price = fields.price_cents;
-  if (price !== undefined && price < 0) throw unfit('price_cents', `0 or more, got ${price}`);
+  if (typeof price === 'number' && price < 0) throw unfit('price_cents', `0 or more, got ${price}`);
   return fields;
 }
 
@@ -95,6 +99,21 @@ function unfit(field: Name, expected: string): UnprocessableEntityException {
   return new UnprocessableEntityException(`body: \`${field}\`: expected ${expected}`);
 }
 
-export function changeOf(id: number, { sku = null, name = null, price_cents = null, description = null }: { [Field in keyof Fields]: Fields[Field] | null }): Change {
+export function changeOf(id: number, { sku = null, name = null, price_cents = null, description = null }: Fields): Change {
   return { id, sku, name, price_cents, description };
+}
+
+/** A number of a path or a query, with the errors of the Rust controllers. Numbers of JavaScript are exact up to `most`. */
+export function natural(text: string, most = Number.MAX_SAFE_INTEGER): number {
+  if (text === '') throw new RangeError('cannot parse integer from empty string');
+  if (!/^\+?\d+$/.test(text)) throw new RangeError('invalid digit found in string');
+  if (Number(text) > most) throw new RangeError('number too large to fit in target type');
+  return Number(text);
+}
+
+/** The only field of the query of that name. */
+export function queryField(ctx: Ctx, name: string): string | undefined {
+  const texts = ctx.query.getAll(name);
+  if (texts.length > 1) throw new BadRequestException(`query: \`${name}\`: unsupported value`);
+  return texts[0];
 }

@@ -13,9 +13,14 @@ const DIST = resolve(HERE, '..');
 /** The folder of the contract, for componentize-qjs. */
 export const WIT = resolve(DIST, '../wit');
 
+/** The interfaces of WASI that the SDK uses. */
+export const WASI = resolve(DIST, '../wasi');
+
 export interface BundleOptions {
   /** The file whose default export is the module. */
   entry: string;
+  /** How long top-level code may run in the build, in milliseconds; 10 seconds without it. */
+  longest?: number;
   /** Further options of esbuild, such as `loader`, `define` and `plugins`. */
   esbuild?: BuildOptions;
 }
@@ -25,10 +30,15 @@ export interface Bundle {
   lines: LineTable;
   /** The files of the bundle, for a watcher. */
   inputs: string[];
+  /** The interfaces of WASI that the module imports. The host grants them. */
+  wasi: string[];
   warnings: string[];
 }
 
 const BUILTINS = new Set(builtinModules);
+
+/** The name of the code that makes a component of a module. */
+const ENTRY = 'pointwork:entry';
 
 const INSTEAD: Record<string, string> = {
   buffer: 'use `Uint8Array`, `TextEncoder` and `atob`',
@@ -40,17 +50,34 @@ const INSTEAD: Record<string, string> = {
   timers: 'use `setTimeout(f, 0)`',
 };
 
+function noBuiltin(path: string): string {
+  const name = path.replace(/^node:/, '').split('/')[0] ?? '';
+  const instead = INSTEAD[name] ?? 'call an event, whose listener in the host, or in a module with grants, has it';
+  return `\`${path}\` is a part of Node, which a module does not have: ${instead}`;
+}
+
 /** Names the import of a module of Node, with its place and what to use instead. */
 const refuseBuiltins: Plugin = {
   name: 'pointwork-builtins',
   setup(build) {
     build.onResolve({ filter: /^(node:)?[a-z_]+(\/[a-z_]+)?$/ }, ({ path, kind }) => {
       const name = path.replace(/^node:/, '');
-      if (kind === 'entry-point' || !BUILTINS.has(name)) return undefined;
+      // A `require` in `try` may fail; esbuild knows which ones are.
+      if (kind === 'entry-point' || kind.startsWith('require') || !BUILTINS.has(name)) return undefined;
       // A package of the same name, such as `buffer` or `events`, is meant if it is installed.
       if (!path.startsWith('node:') && existsSync(join(process.cwd(), 'node_modules', name, 'package.json'))) return undefined;
-      const instead = INSTEAD[name.split('/')[0] ?? ''] ?? 'call an event, whose listener in the host, or in a module with grants, has it';
-      return { errors: [{ text: `\`${path}\` is a part of Node, which a module does not have: ${instead}` }] };
+      return { errors: [{ text: noBuiltin(path) }] };
+    });
+  },
+};
+
+/** Names the import of an interface of WASI: `wasi` has only what the SDK uses. */
+const refuseWasi: Plugin = {
+  name: 'pointwork-wasi',
+  setup(build) {
+    build.onResolve({ filter: /^wasi:/ }, ({ path, resolveDir }) => {
+      if (resolveDir === join(DIST, 'wasi')) return { path, external: true };
+      return { errors: [{ text: `\`${path}\` is an interface of WASI: import \`@pointwork/guest/files\` or \`@pointwork/guest/clock\`, or call an event` }] };
     });
   },
 };
@@ -108,6 +135,7 @@ export function bundleOptions(): BuildOptions {
     minifySyntax: true,
     legalComments: 'none',
     logLevel: 'silent',
+    logOverride: { 'unsupported-dynamic-import': 'warning' },
     metafile: true,
     write: false,
   };
@@ -143,24 +171,33 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
   const inputs = inputsOf(result.metafile, root);
   const table = lineTable(textOf(result, '.js.map'), root, DIST);
   // A line of its own, so that no column moves.
-  const code = `globalThis.__pointworkLines=${JSON.stringify(table)};\n${withAsync(textOf(result, '.js'))}`;
-  return { code, lines: table, inputs, warnings: result.warnings.map(described) };
+  const code = `globalThis.__pointworkLines=${JSON.stringify(table)};\n${withHelpers(textOf(result, '.js'))}`;
+  return { code, lines: table, inputs, wasi: wasiOf(result.metafile), warnings: result.warnings.map(described) };
 }
 
-const ASYNC_HELPER = '__async=';
-const ASYNC = '__async=(self,args,make)=>__pointworkAsync(self,args,make)';
+/**
+ * Helpers of esbuild, and what takes their place: its `__async` makes four functions and two promises for each call, and its
+ * `__asyncGenerator` loses what follows an `await` in a `finally`. They stand before the code that makes ours, so that `__async` becomes
+ * ours when it is called first.
+ */
+const HELPERS: readonly (readonly [RegExp, string])[] = [
+  [/(?<=[\s,])__async=\(__this,__arguments,generator\)=>/, '__async=(self,args,make)=>(__async=__pointworkAsync)(self,args,make)'],
+  [/(?<=[\s,])__asyncGenerator=\(__this,__arguments,generator\)=>/, '__asyncGenerator=(self,args,make)=>__pointworkAsyncGenerator(self,args,make,__await)'],
+  [/(?<=[\s,])__yieldStar=value=>/, '__yieldStar=of=>__pointworkYieldStar(of,__await)'],
+];
 
-/** Replaces the helper of esbuild, which makes four functions and two promises for each `async` call, by that of the SDK. */
-function withAsync(code: string): string {
-  const start = code.indexOf(ASYNC_HELPER);
-  if (start < 0) return code;
-  let [end, depth] = [start, 0];
-  for (; end < code.length && (depth > 0 || !',;'.includes(code[end] ?? '')); end += 1) {
-    if ('([{'.includes(code[end] ?? '')) depth += 1;
-    if (')]}'.includes(code[end] ?? '')) depth -= 1;
-  }
-  // The columns of what follows stay.
-  return code.slice(0, start) + ASYNC.padEnd(end - start) + code.slice(end);
+function withHelpers(code: string): string {
+  return HELPERS.reduce((code, [head, instead]) => {
+    const start = code.search(head);
+    if (start < 0) return code;
+    let [end, depth] = [start, 0];
+    for (; end < code.length && (depth > 0 || !',;'.includes(code[end] ?? '')); end += 1) {
+      if ('([{'.includes(code[end] ?? '')) depth += 1;
+      if (')]}'.includes(code[end] ?? '')) depth -= 1;
+    }
+    // The columns of what follows stay.
+    return code.slice(0, start) + instead.padEnd(end - start) + code.slice(end);
+  }, code);
 }
 
 type Output = BuildResult<{ write: false; metafile: true }>;
@@ -177,9 +214,9 @@ async function runEsbuild(build: typeof EsbuildBuild, root: string, contents: st
       ...more,
       define: { ...base.define, ...globals.define, ...more.define },
       inject: [...(globals.inject ?? []), ...(more.inject ?? [])],
-      plugins: [ofSdk, refuseBuiltins, ...(more.plugins ?? [])],
+      plugins: [ofSdk, refuseBuiltins, refuseWasi, ...(more.plugins ?? [])],
       absWorkingDir: root,
-      stdin: { contents, resolveDir: root, sourcefile: 'pointwork:entry', loader: 'js' },
+      stdin: { contents, resolveDir: root, sourcefile: ENTRY, loader: 'js' },
       sourcemap: 'external',
       outfile: join(root, 'module.js'),
       write: false,
@@ -197,11 +234,22 @@ export class BuildError extends Error {
   override name = 'BuildError';
 }
 
-function described({ text, location, notes }: Message): string {
+function described({ id, text, location, notes }: Message): string {
   const place = location ? `${location.file}:${location.line}: ` : '';
+  const entry = location?.file === ENTRY ? /^No matching export in "(.*)" for import "default"/.exec(text)?.[1] : undefined;
+  if (entry !== undefined) return `${entry}: the entry file has no default export, expected \`export default module({ controllers: [Products] })\``;
+  const missing = /^Could not resolve "(.*)"/.exec(text)?.[1];
+  if (missing !== undefined && BUILTINS.has(missing.replace(/^node:/, ''))) return `${place}${noBuiltin(missing)}`;
+  const isComputed = id === 'unsupported-dynamic-import';
+  if (isComputed) return `${place}\`import\` of a computed name: the build cannot know the file, and the promise never settles; write the name as a text`;
   const note = notes.map(({ text }) => `\n  ${text}`).join('');
   if (/Top-level await is not available/.test(text)) return `${place}\`await\` in top-level code does not work in a module: await within a handler`;
   return `${place}${text}${note}`;
+}
+
+function wasiOf({ outputs }: Metafile): string[] {
+  const imports = Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+  return [...new Set(imports)].filter((path) => path.startsWith('wasi:')).sort();
 }
 
 function inputsOf(metafile: Metafile, root: string): string[] {

@@ -3,8 +3,10 @@ import { dirname, join, relative } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import type { Manifest } from '../manifest.js';
 import { joinPath } from '../module.js';
-import { framesOf, setLineTable } from '../stack.js';
+import { framesOf, setLineTable, USER_FILE } from '../stack.js';
 import { BuildError, type Bundle } from './bundle.js';
+import { refusals } from './refusals.js';
+import { EXPORTED, INTERFACES, scriptOf } from './script.js';
 
 export interface Checked {
   /** `GET /products/:id`. */
@@ -14,9 +16,11 @@ export interface Checked {
   printed: string[];
 }
 
-/** What a script cannot have, of a bundle: the interfaces of the contract. */
-const EXPORTS = /export ?\{[^}]*\};?\s*$/;
-const IMPORTS = /import (\w+) from ?"pointwork:[^"]*";/g;
+/** No handler runs, so that nothing of the contract is called. */
+const NO_HOST = new Proxy({}, { get: () => ({}) });
+
+/** The longest that top-level code may run, in milliseconds. It takes longer in the engine, and a loop without an end never ends. */
+const LONGEST = 10_000;
 
 /** Names that the engine lacks too: what is evaluated here must fail as it does there. */
 const NEEDED = ['DOMException', 'btoa', 'atob', 'performance', 'queueMicrotask'];
@@ -25,34 +29,39 @@ const NEEDED = ['DOMException', 'btoa', 'atob', 'performance', 'queueMicrotask']
  * Evaluates the declarations of a bundle, which runs no handler. componentize-qjs does the same, and its errors have neither the sources
  * nor warnings.
  */
-export function check(bundle: Bundle, root: string): Checked {
-  const code = bundle.code.replace(IMPORTS, (text, name: string) => `const ${name}={};`.padEnd(text.length)).replace(EXPORTS, '');
+export function check(bundle: Bundle, root: string, options: { longest?: number } = {}): Checked {
+  const code = scriptOf(bundle.code);
   const globals = createContext(Object.fromEntries(NEEDED.map((name) => [name, (globalThis as Record<string, unknown>)[name]])));
   let manifest: Manifest;
   let warnings: string[];
+  let problems: string[];
   const printed: string[] = [];
-  Object.assign(globals, { __pointworkPrinted: printed });
+  Object.assign(globals, { __pointworkPrinted: printed, [INTERFACES]: NO_HOST, [EXPORTED]: undefined });
   try {
-    runInContext(code, globals, { filename: BUNDLE });
+    const timeout = options.longest ?? LONGEST;
+    runInContext(code, globals, { filename: USER_FILE, timeout });
     // As text: values of the other context have other prototypes.
-    const text = runInContext('JSON.stringify(globalThis.__pointworkChecked())', globals) as string;
-    ({ manifest, warnings } = JSON.parse(text) as { manifest: Manifest; warnings: string[] });
+    const text = runInContext('JSON.stringify(globalThis.__pointworkChecked())', globals, { timeout }) as string;
+    ({ manifest, warnings, problems } = JSON.parse(text) as { manifest: Manifest; warnings: string[]; problems: string[] });
   } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
+      throw new BuildError(`top-level code still runs after ${(options.longest ?? LONGEST) / 1000} s: look for a loop without an end, outside of handlers or in a constructor`);
+    }
     throw new BuildError(told(error, bundle));
   }
+  const refused = [...refusals(manifest), ...problems];
+  if (refused.length > 0) throw new BuildError(refused.join('\n'));
   const routes = manifest.controllers.flatMap(({ prefix, routes }) =>
     routes.flatMap(({ method, paths }) => (paths.length === 0 ? [''] : paths).map((path) => `${method ?? 'ALL'} ${joinPath(prefix, path)}`)),
   );
   return { routes, printed, warnings: [...warnings, ...unimported(bundle, root)] };
 }
 
-const BUNDLE = 'componentize-qjs:user.js';
-
 /** The message of an error of the program, with the innermost place in its sources. */
 export function told(error: unknown, { lines }: Bundle): string {
   setLineTable(lines);
   const found = error as Error;
-  const frame = framesOf(found).find((frame) => !frame.file.startsWith('node:') && frame.file !== BUNDLE);
+  const frame = framesOf(found).find((frame) => !frame.file.startsWith('node:') && frame.file !== USER_FILE);
   const kind = found.name === undefined || found.name === 'TypeError' || found.name === 'Error' ? '' : `${found.name}: `;
   return `${frame ? `${frame.file}:${frame.line}: ` : ''}${kind}${found.message ?? String(error)}`;
 }

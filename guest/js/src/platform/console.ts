@@ -6,8 +6,24 @@ const TARGET = 'pointwork::guest::console';
 const DEPTH = 4;
 const MOST = 100;
 
-/** A value as a person reads it, much as Node shows it. */
+/** A value as a person reads it, much as Node shows it. A line of the log never throws, whatever the value does when it is read. */
 export function inspect(value: unknown, depth = DEPTH, above: unknown[] = []): string {
+  try {
+    return shown(value, depth, above);
+  } catch (error) {
+    return `[a value that cannot be shown: ${reasonOf(error)}]`;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'it throws';
+  }
+}
+
+function shown(value: unknown, depth: number, above: unknown[]): string {
   if (typeof value === 'string') return above.length === 0 ? value : JSON.stringify(value);
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'function') return value.name ? `[Function: ${value.name}]` : '[Function]';
@@ -27,7 +43,10 @@ export function inspect(value: unknown, depth = DEPTH, above: unknown[] = []): s
   }
   if (value instanceof Map) return `Map {${[...value].map(([key, one]) => `${inner(key)} => ${inner(one)}`).join(', ')}}`;
   if (value instanceof Set) return `Set {${[...value].map(inner).join(', ')}}`;
-  const fields = Object.keys(value).map((key) => `${key}: ${inner((value as Record<string, unknown>)[key])}`);
+  const fields = Object.keys(value).map((key) => {
+    const { get, value: field } = Object.getOwnPropertyDescriptor(value, key) ?? {};
+    return `${key}: ${get ? '[Getter]' : inner(field)}`;
+  });
   const prefix = name === '' || name === 'Object' ? '' : `${name} `;
   return fields.length === 0 ? `${prefix}{}` : `${prefix}{ ${fields.join(', ')} }`;
 }
@@ -50,13 +69,31 @@ export function format(args: readonly unknown[]): string {
       const value = rest.shift();
       if (letter === 'c') return '';
       if (letter === 's') return typeof value === 'string' ? value : inspect(value, 1);
-      if (letter === 'j') return JSON.stringify(value);
-      if (letter === 'i') return String(Math.trunc(Number(value)));
-      return letter === 'd' || letter === 'f' ? String(Number(value)) : inspect(value, DEPTH, ['']);
+      if (letter === 'j') return jsonOf(value);
+      if (letter === 'o' || letter === 'O') return inspect(value, DEPTH, ['']);
+      return numberOf(value, letter === 'i');
     });
     if (rest.length > 0) text += ' ';
   }
   return text + rest.map((value) => inspect(value)).join(' ');
+}
+
+/** A value as JSON; as a person reads it if it cannot be JSON. */
+export function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return inspect(value, DEPTH, ['']);
+  }
+}
+
+function numberOf(value: unknown, isWhole: boolean): string {
+  try {
+    const number = Number(value);
+    return String(isWhole ? Math.trunc(number) : number);
+  } catch {
+    return 'NaN';
+  }
 }
 
 function writer(level: Level): (...args: unknown[]) => void {

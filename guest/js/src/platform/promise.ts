@@ -31,20 +31,36 @@ export function cancelLater(id: number): void {
   if (at >= 0) later.splice(at, 1);
 }
 
-/** Runs all jobs, and those that they queue. */
-export function runJobs(): void {
-  while (jobs.length > 0 || later.length > 0) {
-    while (head < jobs.length) {
-      const job = jobs[head] as Job;
-      jobs[head] = undefined;
-      head += 1;
-      if (typeof job === 'function') job();
-      else react(job);
-    }
-    jobs.length = 0;
-    head = 0;
-    later.shift()?.job();
+/** Runs the next job, or the next timer if there is none; `false` if nothing is left. */
+function runJob(): boolean {
+  if (head < jobs.length) {
+    const job = jobs[head] as Job;
+    jobs[head] = undefined;
+    head += 1;
+    if (head === jobs.length) jobs.length = head = 0;
+    if (typeof job === 'function') job();
+    else react(job);
+    return true;
   }
+  if (later.length === 0) return false;
+  later.shift()?.job();
+  return true;
+}
+
+/** Runs all jobs, and those that they queue; `false` if rejections are left that nothing handled. */
+export function runJobs(): boolean {
+  while (head < jobs.length || later.length > 0) runJob();
+  return unhandled.size === 0;
+}
+
+/** Settles a promise here and now: runs the jobs until it is settled, and those that come before what would wait for it. */
+export function settled(value: PromiseLike<unknown>, name: string): JobPromise<unknown> {
+  const promise = JobPromise.resolve(value);
+  while (promise._state === PENDING && runJob());
+  if (promise._state === REJECTED) unhandled.delete(promise);
+  for (let before = jobs.length - head; before > 0; before -= 1) runJob();
+  if (promise._state !== PENDING) return promise;
+  throw new Error(`the promise of \`${name}\` never settles: nothing is left to run that could settle it`);
 }
 
 /** Drops the jobs of a call that crashed. */
@@ -60,15 +76,25 @@ const FULFILLED = 1;
 const REJECTED = 2;
 type State = typeof PENDING | typeof FULFILLED | typeof REJECTED;
 
-/** What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`, or an `async` function goes on. */
-interface Reaction {
+/** What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`. */
+interface Then {
   of: JobPromise<unknown>;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  onFulfilled: ((value: any) => unknown) | undefined;
-  onRejected: ((reason: unknown) => unknown) | undefined;
   next: JobPromise<unknown> | undefined;
-  generator: Generator<unknown, unknown> | undefined;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  onFulfilled?: ((value: any) => unknown) | undefined;
+  onRejected?: ((reason: unknown) => unknown) | undefined;
+  generator?: undefined;
 }
+
+/** An `async` function that goes on with the outcome of `of`, and makes that of `next`. It has one for all that it awaits. */
+interface Await {
+  of: JobPromise<unknown>;
+  readonly next: JobPromise<unknown>;
+  readonly generator: Generator<unknown, unknown>;
+}
+
+// Each field beyond two costs an allocation in QuickJS.
+type Reaction = Then | Await;
 
 type Executor<T> = (resolve: (value: T | PromiseLike<T>) => void, reject: (reason?: unknown) => void) => void;
 
@@ -77,22 +103,20 @@ const unhandled = new Set<JobPromise<unknown>>();
 
 /** The reasons of the rejections that nothing handled in the call that ends. */
 export function takeUnhandled(): unknown[] {
-  if (unhandled.size === 0) return NOTHING;
-  const reasons = [...unhandled].map((promise) => promise.outcome());
+  const reasons = [...unhandled].map((promise) => promise._value);
   unhandled.clear();
   return reasons;
 }
-
-const NOTHING: unknown[] = [];
 
 /** The executor of a promise that the SDK settles by itself, without two functions for it. */
 const SETTLED_HERE = (): void => undefined;
 
 export class JobPromise<T> {
   // Plain properties, which QuickJS makes and reads several times as fast as private ones.
-  private declare _state: State;
-  private declare _value: unknown;
-  private declare _reactions: Reaction[] | undefined;
+  /** @internal */
+  declare _state: State;
+  /** @internal The outcome; of a pending promise its reaction, or an array of several. */
+  declare _value: unknown;
 
   constructor(executor: Executor<T>) {
     this._state = PENDING;
@@ -124,15 +148,17 @@ export class JobPromise<T> {
     return this;
   }
 
-  isPending(): boolean {
-    return this._state === PENDING;
+  /** As the engine's own, which has no fields: what it will be is not written before it is awaited. */
+  toJSON(): object {
+    return {};
   }
 
+  /** @internal */
   isRejected(): boolean {
     return this._state === REJECTED;
   }
 
-  /** The value, or the reason of the rejection. */
+  /** @internal The value, or the reason of the rejection. */
   outcome(): unknown {
     return this._value;
   }
@@ -143,7 +169,7 @@ export class JobPromise<T> {
     if (value === this) return this.settle(REJECTED, new TypeError('a promise cannot be resolved with itself'));
     if ((value as { constructor?: unknown }).constructor === JobPromise) {
       // Its outcome is this one's, without a job for its `then`.
-      return (value as JobPromise<unknown>).addReaction({ of: value as JobPromise<unknown>, onFulfilled: undefined, onRejected: undefined, next: this, generator: undefined });
+      return (value as JobPromise<unknown>).addReaction({ of: value as JobPromise<unknown>, next: this });
     }
     let then: unknown;
     try {
@@ -157,27 +183,30 @@ export class JobPromise<T> {
 
   /** @internal */
   addNext(next: JobPromise<unknown>): void {
-    this.addReaction({ of: this, onFulfilled: undefined, onRejected: undefined, next, generator: undefined });
+    this.addReaction({ of: this, next });
   }
 
   /** @internal */
   settle(state: State, value: unknown): void {
+    const reactions = this._value as Reaction | Reaction[] | undefined;
     this._state = state;
     this._value = value;
-    const reactions = this._reactions;
-    if (reactions) {
-      this._reactions = undefined;
+    if (!reactions) {
+      if (state === REJECTED) unhandled.add(this);
+    } else if (Array.isArray(reactions)) {
       for (const reaction of reactions) jobs.push(reaction);
-    } else if (state === REJECTED) {
-      unhandled.add(this);
+    } else {
+      jobs.push(reactions);
     }
   }
 
   /** @internal */
   addReaction(reaction: Reaction): void {
     if (this._state === PENDING) {
-      if (this._reactions) this._reactions.push(reaction);
-      else this._reactions = [reaction];
+      const before = this._value as Reaction | Reaction[] | undefined;
+      if (!before) this._value = reaction;
+      else if (Array.isArray(before)) before.push(reaction);
+      else this._value = [before, reaction];
       return;
     }
     if (this._state === REJECTED) unhandled.delete(this);
@@ -188,12 +217,11 @@ export class JobPromise<T> {
     onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): JobPromise<A | B> {
-    const reaction: Reaction = {
+    const reaction: Then = {
       of: this,
+      next: undefined,
       onFulfilled: typeof onFulfilled === 'function' ? onFulfilled : undefined,
       onRejected: typeof onRejected === 'function' ? onRejected : undefined,
-      next: undefined,
-      generator: undefined,
     };
     const of = this.constructor as unknown as typeof JobPromise;
     if (of === JobPromise) {
@@ -227,7 +255,7 @@ export class JobPromise<T> {
   }
 
   static resolve<T>(value?: T | PromiseLike<T>): JobPromise<T> {
-    if (value instanceof JobPromise && value.constructor === this) return value as JobPromise<T>;
+    if (typeof value === 'object' && value instanceof JobPromise && value.constructor === this) return value as JobPromise<T>;
     if (this !== JobPromise) return new this<T>((resolve) => resolve(value as T));
     const promise = new JobPromise<T>(SETTLED_HERE);
     promise.resolveWith(value);
@@ -282,10 +310,10 @@ export class JobPromise<T> {
 
 /** Does what a reaction says, with the outcome of its promise. */
 function react(reaction: Reaction): void {
-  const { of, next, generator } = reaction;
-  const isFulfilled = !of.isRejected();
-  const value = of.outcome();
-  if (generator) return goOn(next as JobPromise<unknown>, generator, isFulfilled, value);
+  const { of, next } = reaction;
+  const isFulfilled = of._state === FULFILLED;
+  const value = of._value;
+  if (reaction.generator) return goOn(reaction.next, reaction.generator, isFulfilled, value, reaction);
   const handler = isFulfilled ? reaction.onFulfilled : reaction.onRejected;
   if (!handler) return next?.settle(isFulfilled ? FULFILLED : REJECTED, value);
   let result: unknown;
@@ -298,7 +326,7 @@ function react(reaction: Reaction): void {
 }
 
 /** Runs an `async` function to its next `await`. */
-function goOn(promise: JobPromise<unknown>, generator: Generator<unknown, unknown>, isFulfilled: boolean, value: unknown): void {
+function goOn(promise: JobPromise<unknown>, generator: Generator<unknown, unknown>, isFulfilled: boolean, value: unknown, reaction: Await | undefined): void {
   let step: IteratorResult<unknown, unknown>;
   try {
     step = isFulfilled ? generator.next(value) : generator.throw(value);
@@ -307,13 +335,22 @@ function goOn(promise: JobPromise<unknown>, generator: Generator<unknown, unknow
   }
   if (step.done) return promise.resolveWith(step.value);
   const awaited = JobPromise.resolve(step.value);
-  awaited.addReaction({ of: awaited, onFulfilled: undefined, onRejected: undefined, next: promise, generator });
+  if (reaction) reaction.of = awaited;
+  awaited.addReaction(reaction ?? { of: awaited, next: promise, generator });
 }
 
 /** What an `async` function becomes, in place of the helper of the bundler: `make` is its body as a generator. */
 function runAsync(self: unknown, args: Iterable<unknown> | null, make: (...args: unknown[]) => Generator<unknown, unknown>): JobPromise<unknown> {
   const promise = new JobPromise<unknown>(SETTLED_HERE);
-  goOn(promise, args ? make.apply(self, args as unknown[]) : make.call(self), true, undefined);
+  let generator: Generator<unknown, unknown>;
+  try {
+    // Defaults of parameters run here.
+    generator = args ? make.apply(self, args as unknown[]) : make.call(self);
+  } catch (error) {
+    promise.settle(REJECTED, error);
+    return promise;
+  }
+  goOn(promise, generator, true, undefined, undefined);
   return promise;
 }
 

@@ -1,6 +1,6 @@
 /** What must compile, and what must not. An `@ts-expect-error` without an error is an error. */
 import {
-  bool, Channel, Controller, Get, inject, int, On, Payload, typed, UseGuards, variables,
+  bool, Channel, Controller, Get, inject, int, On, Payload, Reply, typed, UseGuards, variables,
   type Context, type Delivery, type IOEvent, type StandardSchema,
 } from '@pointwork/guest';
 
@@ -121,3 +121,7 @@ export const size: number = settings.SIZE;
 export const word: 'a' | 'b' | undefined = settings.WORD;
 // @ts-expect-error it may be missing
 export const there: 'a' | 'b' = settings.WORD;
+
+export const pieces = [Reply.stream(['a', new Uint8Array(1)]), Reply.stream((async function* () { yield 'a'; })())];
+// @ts-expect-error `Reply.stream` takes an iterable of pieces, not a string
+export const characters = Reply.stream('hello');

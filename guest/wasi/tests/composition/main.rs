@@ -200,7 +200,14 @@ fn variables_are_those_of_the_contract_and_there_are_no_arguments() {
     let mut wasi = Wasi::new();
     let variables = "wasi:cli/environment#get-environment";
     assert_eq!(wasi.value(variables, &[]), Val::List(vec![]));
-    wasi.0.host().variables = vec![("MODE", "test"), ("EMPTY", ""), ("PLACE", "München")];
+    // A name with `=` is none of a variable.
+    wasi.0.host().variables = vec![
+        ("MODE", "test"),
+        ("=other", "x"),
+        ("EMPTY", ""),
+        ("PLACE", "München"),
+        ("=program", "import json"),
+    ];
     let pairs = [("MODE", "test"), ("EMPTY", ""), ("PLACE", "München")];
     let pairs = pairs.map(|(name, value)| Val::Tuple([name, value].map(|text| Val::String(text.to_owned())).into()));
     for _ in 0..2 {

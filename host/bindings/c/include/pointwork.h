@@ -737,6 +737,16 @@ pw_bytes pw_event_content_type(const pw_event *event);
 pw_bytes pw_event_request_id(const pw_event *event);
 
 /**
+ * The id of the event: the same for each attempt to deliver it, another one for each event. It lives as long as the event.
+ */
+pw_bytes pw_event_id(const pw_event *event);
+
+/**
+ * The number of this attempt to deliver the event, from 1; always 1 unless its channel is durable.
+ */
+uint32_t pw_event_attempt(const pw_event *event);
+
+/**
  * The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.
  * NULL if there is none.
  */

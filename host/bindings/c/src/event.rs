@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
 use pointwork_embed::{Caller, EventCall, Failure, Host, Payload, within};
 
@@ -14,6 +15,7 @@ use crate::waiting::{at_most, in_time, time_of};
 #[derive(Debug)]
 pub struct PwEvent {
     call: EventCall,
+    id: OnceLock<String>,
     request_id: String,
     host: Host,
 }
@@ -36,6 +38,7 @@ pub type PwOnPayload =
 impl PwEvent {
     pub(crate) fn new(call: EventCall, host: &Host) -> Self {
         Self {
+            id: OnceLock::new(),
             request_id: call.request_id().unwrap_or_default(),
             host: host.clone(),
             call,
@@ -86,6 +89,18 @@ pub unsafe extern "C" fn pw_event_content_type(event: Option<&PwEvent>) -> PwByt
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_event_request_id(event: Option<&PwEvent>) -> PwBytes {
     part(event, |event| &*event.request_id)
+}
+
+/// The id of the event: the same for each attempt to deliver it, another one for each event. It lives as long as the event.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pw_event_id(event: Option<&PwEvent>) -> PwBytes {
+    part(event, |event| &**event.id.get_or_init(|| event.call.id()))
+}
+
+/// The number of this attempt to deliver the event, from 1; always 1 unless its channel is durable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pw_event_attempt(event: Option<&PwEvent>) -> u32 {
+    guard_or(0, || event.map_or(0, |event| event.call.attempt()))
 }
 
 /// The request that was handed over with the event, once: reply with pw_request_send, and free it with pw_request_free.

@@ -23,6 +23,16 @@ impl EventCall {
         self.delivery.event()
     }
 
+    /// The id of the event: the same for each attempt to deliver it (spec C6).
+    pub fn id(&self) -> String {
+        self.delivery.id()
+    }
+
+    /// The number of this attempt to deliver the event, from 1; always 1 unless its channel is durable.
+    pub fn attempt(&self) -> u32 {
+        self.delivery.attempt()
+    }
+
     /// The id of the request that led to the event; `None` outside of one.
     pub fn request_id(&self) -> Option<String> {
         self.delivery.request_id().map(ToString::to_string)

@@ -71,27 +71,33 @@ pub(crate) fn wait<T>(threads: &Handle, future: impl Future<Output = T>, mut wai
     let waker = Waker::from(parked.clone());
     let mut cx = TaskContext::from_waker(&waker);
     let mut future = pin!(future);
-    loop {
-        {
-            let _entered = threads.enter();
-            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+    let mut poll = || {
+        let _entered = threads.enter();
+        future.as_mut().poll(&mut cx)
+    };
+    if let Poll::Ready(output) = poll() {
+        return Some(output);
+    }
+    pointwork::blocking(|| {
+        loop {
+            while !parked.woken.swap(false, Ordering::Acquire) {
+                match waiting.pause() {
+                    Some(time) => thread::park_timeout(time),
+                    None => thread::park(),
+                }
+                if !waiting.goes_on() {
+                    return None;
+                }
+            }
+            // A future that wakes itself in every poll must not go on past its time.
+            if waiting.is_over() {
+                return None;
+            }
+            if let Poll::Ready(output) = poll() {
                 return Some(output);
             }
         }
-        while !parked.woken.swap(false, Ordering::Acquire) {
-            match waiting.pause() {
-                Some(time) => thread::park_timeout(time),
-                None => thread::park(),
-            }
-            if !waiting.goes_on() {
-                return None;
-            }
-        }
-        // What wakes itself again and again must not go on without end.
-        if waiting.is_over() {
-            return None;
-        }
-    }
+    })
 }
 
 struct Parked {

@@ -65,6 +65,8 @@ enum EventState {
     Released {
         name: String,
         payload: Payload,
+        id: String,
+        attempt: u32,
         request_id: Option<String>,
     },
 }
@@ -103,6 +105,22 @@ impl EventCall {
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         self.payload(|payload| PyBytes::new(py, payload.data()))
+    }
+
+    #[getter]
+    fn id(&self) -> String {
+        match &*self.event.lock() {
+            EventState::Live(event) => event.id(),
+            EventState::Released { id, .. } => id.clone(),
+        }
+    }
+
+    #[getter]
+    fn attempt(&self) -> u32 {
+        match &*self.event.lock() {
+            EventState::Live(event) => event.attempt(),
+            EventState::Released { attempt, .. } => *attempt,
+        }
     }
 
     #[getter]
@@ -160,6 +178,8 @@ impl EventCall {
         let left = EventState::Released {
             name: event.event().to_owned(),
             payload: event.payload.clone(),
+            id: event.id(),
+            attempt: event.attempt(),
             request_id: event.request_id(),
         };
         let released = std::mem::replace(&mut *state, left);

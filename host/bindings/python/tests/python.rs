@@ -28,19 +28,18 @@ fn guests() -> PathBuf {
     let chunks = ["a", "b", "c"].map(str::to_owned).to_vec();
     let stream = Program::new().step(Step::Stream(200, chunks));
     let stream = stream.step(Step::Finish).ends(End::Deferred);
-    write(
-        "shop.wasm",
-        Guest::with(
-            Controller::new("Shop", "")
-                .get("/ask", Program::text("said").call("db:ask"))
-                .get("/plain", Program::text("plain"))
-                .get("/items/:id", Program::new().param("id").call("db:item"))
-                .get("/hand", Program::text("over").hands_over("db:take"))
-                .get("/stream", stream)
-                .post("/echo", Program::new().step(Step::Echo).ends(End::Deferred))
-                .takes("stream"),
-        ),
+    let shop = Guest::with(
+        Controller::new("Shop", "")
+            .get("/ask", Program::text("said").call("db:ask"))
+            .get("/plain", Program::text("plain"))
+            .get("/items/:id", Program::new().param("id").call("db:item"))
+            .get("/hand", Program::text("over").hands_over("db:take"))
+            .get("/stream", stream)
+            .post("/echo", Program::new().step(Step::Echo).ends(End::Deferred))
+            .takes("stream"),
     );
+    write("shop.wasm", shop.clone());
+    write("shop-async.wasm", shop.asynchronous());
     write(
         "next.wasm",
         Guest::with(Controller::new("Shop", "").get("/plain", Program::text("next"))),

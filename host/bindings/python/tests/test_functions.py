@@ -296,6 +296,21 @@ def test_a_function_calls_handle_again_until_it_is_too_deep(app: App) -> None:
     assert app.request("GET", "/other").text() == "leaf"
 
 
+@pytest.mark.parametrize("component", ["shop.wasm", "shop-async.wasm"])
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_function_sends_a_request_to_the_module_that_called_it(
+    app: App, guests: Path, component: str, inline: bool
+) -> None:
+    app.load("shop", guests / component)
+
+    @app.channel("db").on("ask", inline=inline)
+    def ask(event: Event) -> str:
+        return app.request("GET", "/plain").text()
+
+    for _ in range(100):
+        assert app.request("GET", "/ask").json() == "plain"
+
+
 def test_a_function_that_never_answers_is_ended_with_its_request(app: App) -> None:
     begun, cancelled = threading.Event(), threading.Event()
 
@@ -435,6 +450,37 @@ def test_settings_count_and_two_applications_are_apart(guests: Path) -> None:
         assert second.request("GET", "/plain").text() == "next"
         first.close()
         assert second.request("GET", "/plain").text() == "next"
+
+
+def test_a_durable_event_has_its_id_and_attempt(tmp_path: Path) -> None:
+    seen = []
+    done = threading.Event()
+    mail = {"store": "sqlite", "id": "/id", "backoff": ["5ms"]}
+    with App(workers=1, journal={"path": str(tmp_path / "events.sqlite")}, durable={"mail": mail}) as app:
+
+        @app.channel("mail").on("order")
+        def order(event: Event) -> None:
+            seen.append((event.id, event.attempt, event.json()))
+            if event.attempt == 1:
+                raise Failure(503, "later")
+            done.set()
+
+        app.emit("mail:order", {"id": 7})
+        assert done.wait(30)
+    assert seen == [("mail:order:7", 1, {"id": 7}), ("mail:order:7", 2, {"id": 7})]
+
+
+def test_an_ordinary_event_has_an_id_and_one_attempt(shop: App) -> None:
+    seen = []
+
+    @shop.channel("db").on("ask")
+    def ask(event: Event) -> None:
+        assert event.id == event.id
+        seen.append((event.id, event.attempt))
+
+    for _ in range(2):
+        shop.request("GET", "/ask")
+    assert len({id for id, _ in seen}) == 2 and [attempt for _, attempt in seen] == [1, 1]
 
 
 def test_headers_are_found_in_any_case_and_queries_have_many_values(app: App) -> None:

@@ -316,18 +316,25 @@ def test_a_framework_mounts_it_below_a_path(guests: Path) -> None:
             assert client.get("/proxy/api/plain").text == "plain"
 
 
+@pytest.mark.parametrize("answers", ["/plain", "/late"])
 @pytest.mark.parametrize("includes", [True, False])
-def test_a_server_sets_root_path_with_and_without_it_in_the_path(routes: App, includes: bool) -> None:
+def test_a_server_sets_root_path_with_and_without_it_in_the_path(routes: App, includes: bool, answers: str) -> None:
+    @routes.get("/late")
+    async def late(request: Request) -> str:
+        await asyncio.sleep(0.01)
+        return "late"
+
     async def main() -> None:
         messages: list[Any] = []
 
+        # It does not wait, as that of a server should once the body has ended.
         async def receive() -> Any:
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def send(message: Any) -> None:
             messages.append(message)
 
-        path = "/api/plain" if includes else "/plain"
+        path = f"/api{answers}" if includes else answers
         scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
         await routes.asgi(scope | {"root_path": "/api", "headers": [(b"host", b"a")]}, receive, send)
         assert messages[0]["status"] == 200

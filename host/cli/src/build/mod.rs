@@ -21,19 +21,21 @@ Examples:
   pointwork build --debug                  the dev profile: faster to build, larger, slower
   pointwork build -- --features admin      arguments after `--` go to cargo
 
-The component goes to target/pointwork/<package>.wasm beside the Cargo.toml of the workspace,
-wherever the target directory of cargo is, so that a path in pointwork.toml holds on every
-machine. With --debug it goes to target/pointwork/debug/<package>.wasm, beside the optimised one.
+The component goes to target/pointwork/<package>.wasm beside the manifest of the
+workspace, wherever the target directory of cargo is, so that a path in pointwork.toml holds on
+every machine. With --debug it goes to target/pointwork/debug/<package>.wasm, beside the optimised one.
 The list of its sources goes beside it, to <package>.d, by which `pointwork serve` warns of a
 component that is older than one of them.
 
-cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH.";
+cargo is taken from CARGO or else from PATH, the compiler from RUSTC or else from PATH, node and
+npm from PATH. npm installs what a project in TypeScript lacks; pip does so in the folder .venv of a
+project in Python, made with python3 from PATH.";
 
 /// The options of `pointwork build`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct BuildArgs {
-    /// Directory or Cargo.toml of the package
+    /// Directory or manifest of the package: Cargo.toml, package.json or pyproject.toml
     #[arg(default_value = ".", value_name = "PATH")]
     path: PathBuf,
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointwork::App;
-use pointwork_config::{Channels, Config, Missing};
+use pointwork_config::{Channels, Config, Missing, Module};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -22,6 +22,7 @@ use crate::error::{Error, OrFailed, Result};
 use crate::exit::Exit;
 use crate::lint;
 use crate::serve::{self, Server, ServerArgs, Signals, Watch};
+use crate::toolchains;
 use crate::ui::{Terminal, relative};
 
 const EXAMPLES: &str = "\
@@ -32,17 +33,17 @@ Examples:
   pointwork dev --release                       with the optimisation of `pointwork build`
 
 Each module with a `build` in the configuration is built and loaded; it is built and swapped again
-when one of its sources changes. Sources are what the last build read, and every .rs file and
-Cargo.toml of the workspace. Code that does not compile is shown, and the version before serves on.
+when one of its sources changes. Sources are what the last build read, and every file of the
+language and manifest of the workspace. Code that does not compile is shown, and the version before serves on.
 A module without a `build` is swapped when its component changes. When the configuration changes, or
 a file of a variable or a schema that it names, it is read again, and an application of it takes the
 place of the one before. A wrong one is shown, and the one before serves on.
 
 A reply of 500 or more contains the crashes of its request, and the errors that its modules logged:
 module, handler, message, and the backtrace with files and lines, and the error in a configuration
-that is not used. There is no circuit breaker and no trial of new versions. [admin],
-[state] and [cache] of the configuration are not used, and no component is written: this is for
-development; `pointwork serve` is for everything else.";
+that is not used. There is no circuit breaker and no trial of new versions. [admin]
+and [state] of the configuration are not used, nor is [cache] without a module in TypeScript or Python,
+and no component is written: this is for development; `pointwork serve` is for everything else.";
 
 /// The options of `pointwork dev`.
 #[derive(Clone, Debug, clap::Args)]
@@ -67,7 +68,9 @@ impl DevArgs {
         config.development = true;
         config.admin = None;
         config.state = None;
-        config.cache.enabled = false;
+        // Most components differ after each change.
+        let keeps = |module: &Module| Some(toolchains::at(module.build.as_deref()?).ok()?.0.keeps_component);
+        config.cache.enabled &= config.modules.iter().any(|module| keeps(module) == Some(true));
         if config.modules.iter().all(|module| module.build.is_none()) {
             let file = config.file().display();
             let message = format!("no module of `{file}` has a `build`, so that there are no sources to watch");
@@ -356,7 +359,7 @@ impl SourceModules {
         let module = &mut self.modules[index];
         let begun = SystemTime::now();
         let component = module.build().await?;
-        let published = module.publish(&self.app, component.bytes).await;
+        let published = module.publish(&self.app, component.bytes, component.program).await;
         // Directories are read; the new version should not wait for it.
         self.sources.built(index, component.sources, module.roots(), begun);
         published

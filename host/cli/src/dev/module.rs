@@ -20,7 +20,7 @@ pub(super) struct DevModule {
     pub(super) path: PathBuf,
     build: BuildOptions,
     project: Arc<Project>,
-    /// The SHA-256 of the component that is loaded, in hex.
+    /// The SHA-256 of the component that is loaded, and of its program if it has one, in hex.
     digest: Option<String>,
 }
 
@@ -95,15 +95,17 @@ impl DevModule {
     }
 
     /// Loads the component, or swaps it in.
-    pub(super) async fn publish(&mut self, app: &App, component: Vec<u8>) -> Result<Outcome> {
-        let digest = pointwork::digest(&component);
+    pub(super) async fn publish(&mut self, app: &App, component: Vec<u8>, program: Option<String>) -> Result<Outcome> {
+        let mut digest = pointwork::digest(&component);
+        let mut options = self.options.clone();
+        if let Some(program) = program {
+            digest += &pointwork::digest(program.as_bytes());
+            options.variables = options.variables.program(program);
+        }
         if self.digest.as_ref() == Some(&digest) {
             return Ok(Outcome::Same);
         }
-        let module = app
-            .module(&self.name)
-            .bytes(component.clone())
-            .options(self.options.clone());
+        let module = app.module(&self.name).bytes(component.clone()).options(options);
         let refused = |error| Error::refused(format!("module `{}` is refused", self.name), &error);
         let change = module.load_or_swap().await.map_err(refused)?;
         self.digest = Some(digest);

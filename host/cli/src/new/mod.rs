@@ -4,24 +4,26 @@ mod name;
 mod place;
 mod sdk;
 
-use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::sdk::{VendorArgs, vendor};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::toolchains::{LANGUAGES, Language, Template};
+use crate::toolchains::{self, Draft, LANGUAGES, Language, Template};
 use crate::ui::{DONE, STRONG, Terminal, styled};
 
 const EXAMPLES: &str = "\
 Examples:
   pointwork new shop
+  pointwork new shop --lang ts
+  pointwork new shop --lang python
   pointwork new shop --template both --path services/shop
   pointwork new shop --template host --sdk-path ../pointwork/guest/rust
 
 The project contains a copy of the SDK, in vendor/pointwork-guest, so that it builds on every
-machine with crates from the registry. `pointwork vendor` updates the copy.
+machine with packages from the registry of its language. `pointwork vendor` updates the copy.
 
 A project of the template `host` contains no copy. Until there is a release, its manifests name the
 crates of the host and the SDK by their paths in the clone that `--sdk-path` leads to.";
@@ -34,6 +36,10 @@ pub(crate) struct NewArgs {
     #[arg(value_name = "NAME")]
     name: String,
 
+    /// Language of its modules: Rust, TypeScript, JavaScript or Python
+    #[arg(long, default_value = "rust", value_parser = PossibleValuesParser::new(toolchains::names()), value_name = "LANG")]
+    lang: String,
+
     /// Content of the project
     #[arg(long, value_enum, default_value_t, value_name = "TEMPLATE")]
     template: Template,
@@ -42,7 +48,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
 
-    /// Folder `guest/rust` in a clone of Pointwork: the project uses the crates there, not a copy
+    /// Folder `guest/rust`, `guest/js` or `guest/python` in a clone of Pointwork: the project uses the SDK there, not a copy
     // A path may be empty: a variable that is set but empty counts as unset.
     #[arg(
         long,
@@ -54,14 +60,20 @@ pub(crate) struct NewArgs {
 }
 
 pub(crate) fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<()> {
-    let language = &LANGUAGES[0];
+    let named = |language: &&Language| language.names.contains(&&*args.lang);
+    let language = LANGUAGES.iter().find(named).unwrap_or(&LANGUAGES[0]);
     check_name(&args.name, language)?;
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     place::check_vacant(&directory)?;
     (language.check_place)(&place::absolute(&directory)?)?;
     let named = args.sdk_path.as_deref().filter(|path| !path.as_os_str().is_empty());
     let folder = named.map(|path| sdk::locate(path, &language.sdk)).transpose()?;
-    let files = (language.files)(args.template, &args.name, folder.as_deref())?;
+    let files = (language.files)(&Draft {
+        template: args.template,
+        lang: &args.lang,
+        name: &args.name,
+        sdk: folder.as_deref(),
+    })?;
     place::fill(&directory, |project| {
         files
             .iter()

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 mod client;
+pub(crate) mod events;
 pub(crate) mod list;
 
 use std::path::{Path, PathBuf};
@@ -78,6 +79,11 @@ impl RemoteArgs {
 
 /// The path of a module at the endpoint.
 fn path_of(module: &str) -> String {
+    format!("/modules/{}", encoded(module))
+}
+
+/// A text as a part of a path or query.
+fn encoded(text: &str) -> impl std::fmt::Display {
     use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-    format!("/modules/{}", utf8_percent_encode(module, NON_ALPHANUMERIC))
+    utf8_percent_encode(text, NON_ALPHANUMERIC)
 }

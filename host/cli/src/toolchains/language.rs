@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use pointwork_config::Module;
 
 use super::findings::Findings;
-use crate::error::Result;
-use crate::ui::Terminal;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::ui::{Terminal, relative};
 
 /// A language of modules, with its toolchain. [`LANGUAGES`](super::LANGUAGES) lists them all.
 pub(crate) struct Language {
+    /// The names by which `pointwork new --lang` knows it. Each has templates of its own.
+    pub(crate) names: &'static [&'static str],
     /// The name of the file that marks the folder of a project.
     pub(crate) manifest: &'static str,
     /// Files and folders beside the manifest. A component is out of date if one of these is newer than the component.
@@ -20,6 +23,8 @@ pub(crate) struct Language {
     pub(crate) extensions: &'static [&'static str],
     /// The hint for a module without a controller that serves a route.
     pub(crate) no_controller: &'static str,
+    /// Whether each build for development makes the same component, whose compiled code is worth keeping.
+    pub(crate) keeps_component: bool,
 
     /// Finds the project, or the package of this name in it, by the path of a manifest. Ensures that its tools are there.
     pub(crate) find: fn(&Path, Option<&str>, &BuildOptions, &mut Terminal) -> Result<Project>,
@@ -32,9 +37,30 @@ pub(crate) struct Language {
     pub(crate) reserved: &'static [(&'static [&'static str], &'static str)],
     /// Checks that the tools accept a project in this directory, which is absolute and may not exist.
     pub(crate) check_place: fn(&Path) -> Result<()>,
-    /// The files of a new project, by its template, its name, and the folder of the SDK if it gets no copy.
-    pub(crate) files: fn(Template, &str, Option<&Path>) -> Result<Files>,
+    pub(crate) files: fn(&Draft<'_>) -> Result<Files>,
     pub(crate) sdk: Sdk,
+}
+
+/// A project that is to be made.
+pub(crate) struct Draft<'a> {
+    pub(crate) template: Template,
+    /// One of the names of the language.
+    pub(crate) lang: &'a str,
+    pub(crate) name: &'a str,
+    /// The folder of the SDK, if the project gets no copy.
+    pub(crate) sdk: Option<&'a Path>,
+}
+
+impl Draft<'_> {
+    /// The error for the template `host`, which exists in Rust alone.
+    pub(super) fn no_host(&self) -> Error {
+        let message = "the template `host` is a program in Rust; expected `controller`, `channel` or `both`";
+        let hint = format!(
+            "`pointwork new {} --template host` makes one, with a module in Rust",
+            self.name
+        );
+        Error::new(Exit::Usage, message).with_hint(hint)
+    }
 }
 
 /// Paths and texts.
@@ -91,6 +117,8 @@ pub(crate) struct Component {
     pub(crate) form: &'static str,
     /// The files that the build read.
     pub(crate) sources: Vec<PathBuf>,
+    /// The program that the component evaluates: in development, if the component is an engine without a program.
+    pub(crate) program: Option<String>,
 }
 
 /// How a project is built: optimised, unless an option asks for something else.
@@ -126,6 +154,25 @@ pub(crate) struct BuildOptions {
     /// Print warnings and errors only.
     #[arg(skip)]
     pub(crate) quiet: bool,
+}
+
+impl BuildOptions {
+    /// Refuses options for cargo in a project of another language.
+    pub(super) fn refuse_those_of_cargo(&self, manifest: &Path) -> Result<()> {
+        let given = [
+            ("`--profile`", self.profile.is_some()),
+            ("`--target-dir`", self.target_dir.is_some()),
+            ("`--target`", self.target.is_some()),
+            ("arguments after `--`", !self.arguments.is_empty()),
+        ];
+        let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else {
+            return Ok(());
+        };
+        let manifest = relative(manifest).display().to_string();
+        let message = format!("{option}: only for cargo, and `{manifest}` is no project in Rust");
+        Err(Error::new(Exit::Usage, message)
+            .with_hint("leave it out, also as `target` of the module in the configuration"))
+    }
 }
 
 impl Language {

@@ -4,23 +4,31 @@
 
 mod findings;
 mod language;
+mod packed;
 mod process;
+mod python;
 mod rust;
 mod sources;
+mod ts;
 
 use std::path::{Path, PathBuf};
 
 use pointwork_config::{Module, suggest};
 
 pub(crate) use self::findings::{Findings, number};
-pub(crate) use self::language::{BuildOptions, Component, Language, Project, Sdk, Template};
+pub(crate) use self::language::{BuildOptions, Component, Draft, Language, Project, Sdk, Template};
 pub(crate) use self::process::{run_in_process_group, stop};
 pub(crate) use self::sources::rule as list_of_sources;
 use crate::error::{Error, OrFailed, Result};
-use crate::ui::Terminal;
+use crate::ui::{Terminal, relative};
 
 /// The languages, by precedence: a folder with several manifests is a project of the first.
-pub(crate) static LANGUAGES: &[Language] = &[rust::RUST];
+pub(crate) static LANGUAGES: &[Language] = &[rust::RUST, ts::TYPESCRIPT, python::PYTHON];
+
+/// The names of all languages, for `pointwork new --lang`.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    LANGUAGES.iter().flat_map(|language| language.names).copied()
+}
 
 /// The language of the project at `path`, a directory or a manifest, and the path of the manifest. Directories above it are
 /// not searched.
@@ -76,8 +84,16 @@ pub(crate) fn newer_source(project: &Path, component: &Path) -> Option<PathBuf> 
     sources::newer(component, own)
 }
 
+/// A path in a sentence.
+fn shown(folder: &Path) -> String {
+    match relative(folder).display().to_string() {
+        text if text.is_empty() => ".".to_owned(),
+        text => text,
+    }
+}
+
 /// Folders without sources. Hidden folders have none either, unless they are settings.
-const IGNORED: &[&str] = &["node_modules", "target"];
+const IGNORED: &[&str] = &["__pycache__", "node_modules", "target"];
 
 /// Whether a folder holds no sources of any language.
 pub(crate) fn is_ignored(folder: &Path) -> bool {

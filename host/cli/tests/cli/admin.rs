@@ -195,7 +195,7 @@ fn metrics_routes_and_readiness_are_served() {
     assert_eq!(server.admin("GET", "/health", b"").json(), json!({"status": "up"}));
     assert_eq!(
         server.admin("GET", "/ready", b"").json(),
-        json!({"ready": true, "held-back": [], "restore-failures": []})
+        json!({"ready": true, "held-back": [], "restore-failures": [], "starting": []})
     );
     let routes = server.admin("GET", "/routes", b"").json();
     assert_eq!(routes[0]["path"], "/version");

@@ -19,7 +19,7 @@ fn package(folder: &Path, name: &str, more: &str) {
 fn folder_without_a_package_is_refused() {
     let folder = folder();
     refused(run(&folder, "build"), 1).stderr_eq(str![[r#"
-error: `.` is not a project: expected a `Cargo.toml` there
+error: `.` is not a project: expected a `Cargo.toml`, `package.json` or `pyproject.toml` there
 hint: name the project's directory, or create a project with `pointwork new NAME`
 
 "#]]);

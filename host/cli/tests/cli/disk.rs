@@ -35,11 +35,19 @@ fn large(number: u64) -> Vec<u8> {
 }
 
 /// Limits the size of the files that the server writes, as a disk does that has no more room.
-fn limit(server: &Server, bytes: &str) {
+pub(crate) fn limit(server: &Server, bytes: &str) {
     let limited = Command::new("prlimit")
         .args(["--pid", &server.id().to_string(), &format!("--fsize={bytes}:unlimited")])
         .status();
     assert!(limited.expect("util-linux has `prlimit`").success());
+}
+
+/// A server whose writing fails as on a full disk once it is limited: no signal ends it.
+pub(crate) fn start(folder: &Path) -> Server {
+    Server::start_with(folder, [""; 0], |command| {
+        let shell = ["sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""];
+        *command = within(folder, command, &shell);
+    })
 }
 
 fn upload(server: &Server, component: &[u8]) -> Reply {
@@ -87,11 +95,7 @@ fn temporary_files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn full_disk_refuses_each_change_and_the_published_version_goes_on() {
     let folder = configured(KEPT);
-    let server = Server::start_with(folder.path(), [""; 0], |command| {
-        // As a server whose disk is full: writing fails, and no signal ends it.
-        let shell = ["sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""];
-        *command = within(folder.path(), command, &shell);
-    });
+    let server = start(folder.path());
     assert_eq!(upload(&server, &version(2)).status, 200);
     limit(&server, SMALL);
     assert_refused(&upload(&server, &large(3)), "state/components/", "File too large");

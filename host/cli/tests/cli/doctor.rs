@@ -88,6 +88,8 @@ ok       rustc 1.95.0 (test) (needed: 1.95 or later)
 ok       target wasm32-wasip1, of controllers
 ok       target wasm32-wasip2, of channel modules
 ok       rustup 1.29.0
+note     node is not installed, which builds modules in TypeScript
+note     Python 3.11 or later is not installed, which builds modules in Python
 ok       pointwork.toml lists 1 module
 ok       pointwork-guest 0.2.0, of the contract of pointwork 0.2.0
 ok       module `shop`: shop.wasm fits the contract 0.2.0

@@ -70,6 +70,8 @@ fn modules_without_a_controller_are_named() {
     assert_eq!(
         text,
         "warning: there are no routes: no controller in `store`\n\
-         hint: a controller has the attribute `#[controller]`, and its module names it in `module!`\n"
+         hint: in Rust, a controller has the attribute `#[controller]`, and its module names it in `module!`\n\
+         hint: in TypeScript, a controller has the decorator `@Controller`, and `module({ controllers: […] })` lists it\n\
+         hint: in Python, a controller is a class with `@controller`, and `app = Module(controllers=[…])` lists it\n"
     );
 }

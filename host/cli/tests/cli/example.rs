@@ -6,7 +6,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::server::Server;
-use crate::{folder, pointwork};
+use crate::{folder, languages, pointwork, write};
 
 /// Its folder.
 pub(crate) fn directory() -> PathBuf {
@@ -18,13 +18,17 @@ pub(crate) fn target_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
 
-/// A configuration of the example. The controllers are the same component in both.
+/// A configuration of the example. The controllers in Rust are the same component in the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Example {
     /// `pointwork.toml`: the channels are drivers of the host.
     Native,
     /// `components.toml`: the channels are a component.
     Components,
+    /// The controllers in TypeScript, with the channels of [`Self::Native`].
+    TypeScript,
+    /// The controllers in Python, with the channels of [`Self::Native`].
+    Python,
 }
 
 impl Example {
@@ -33,15 +37,19 @@ impl Example {
         match self {
             Self::Native => "pointwork.toml",
             Self::Components => "components.toml",
+            Self::TypeScript => "typescript/pointwork.toml",
+            Self::Python => "python/pointwork.toml",
         }
     }
 
     /// The components of the configuration, with the names of their files.
     pub(crate) fn components(self) -> Vec<(PathBuf, &'static str)> {
-        let controllers = (controllers(), "products.wasm");
+        let name = "products.wasm";
         match self {
-            Self::Native => vec![controllers],
-            Self::Components => vec![controllers, (store(), "products-store.wasm")],
+            Self::Native => vec![(controllers(), name)],
+            Self::Components => vec![(controllers(), name), (store(), "products-store.wasm")],
+            Self::TypeScript => vec![(languages::typescript(), name)],
+            Self::Python => vec![(languages::python(), name)],
         }
     }
 
@@ -56,7 +64,8 @@ impl Example {
                 &format!("build = '{}'", path.display()),
             );
         }
-        std::fs::write(folder.path().join(self.file()), config).expect("written");
+        // A debug build of the command takes its time for the interpreter of Python.
+        write(&folder, self.file(), format!("compile.time = \"600s\"\n{config}"));
         std::fs::copy(directory().join("schema.sql"), folder.path().join("schema.sql")).expect("copied");
         folder
     }
@@ -64,7 +73,7 @@ impl Example {
     /// The same with the components.
     pub(crate) fn built(self) -> TempDir {
         let folder = self.configured();
-        let place = folder.path().join("target/pointwork");
+        let place = folder.path().join(self.file()).with_file_name("target/pointwork");
         std::fs::create_dir_all(&place).expect("created");
         for (component, name) in self.components() {
             std::fs::copy(component, place.join(name)).expect("copied");

@@ -25,6 +25,7 @@ Commands:
   swap         Replace or add a module of a running server
   remove       Remove a module from a running server
   rollback     Return a module of a running server to its previous version
+  events       List the durable channels of a running server, and settle dead letters
   doctor       Report what is missing for building and serving
   completions  Print the completion script of a shell
   help         Print this message or the help of the given subcommand(s)
@@ -45,7 +46,7 @@ Exit codes:
   1  failure
   2  the command line is invalid
   3  the configuration, or a file or folder that it names, is invalid or missing
-  4  a tool is missing: cargo, or the WebAssembly target of the compiler
+  4  a tool is missing: cargo, the WebAssembly target of the compiler, or Node
   5  a component, or the change of a module, is refused
   6  the server cannot listen on the address
 

@@ -15,21 +15,29 @@ mod disk;
 #[cfg(unix)]
 mod doctor;
 mod empty;
+#[cfg(unix)]
+mod events;
 mod example;
 mod general;
 #[cfg(unix)]
 mod kills;
+mod languages;
 #[cfg(target_os = "linux")]
 mod log;
 mod new;
+#[cfg(unix)]
+mod orders;
 #[cfg(target_os = "linux")]
 mod polyglot;
 mod products;
+#[cfg(unix)]
+mod python;
 mod routes;
 mod serve;
 mod server;
 #[cfg(unix)]
 mod state;
+mod typescript;
 mod variables;
 mod versions;
 mod warnings;

@@ -31,10 +31,11 @@ fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
 
 #[test]
 fn project_has_all_its_files_and_names() {
-    for template in ["controller", "channel", "both"] {
+    let all = ["rust", "ts", "js"].map(|lang| ["controller", "channel", "both"].map(|template| (lang, template)));
+    for (lang, template) in all.into_iter().flatten() {
         let folder = folder();
         pointwork(&folder)
-            .args(["new", "my-shop", "--template", template])
+            .args(["new", "my-shop", "--lang", lang, "--template", template])
             .assert()
             .success()
             .stdout_eq("created my-shop\n")
@@ -86,6 +87,33 @@ fn copy_of_the_sdk_is_that_of_the_checkout() {
     assert_eq!(rest, ["LICENSE", "README.md", "rustfmt.toml"]);
     let version = format!("# pointwork-guest {}\n", env!("CARGO_PKG_VERSION"));
     assert!(copy[Path::new("README.md")].starts_with(&version));
+}
+
+/// Its manifest is without what only the tests of the SDK need.
+#[test]
+fn copy_of_the_sdk_for_typescript_is_that_of_the_checkout() {
+    let folder = folder();
+    run(&folder, "new shop --lang ts").assert().success();
+    let mut copy = texts(&folder.path().join("shop/vendor/pointwork-guest"));
+    let sdk = sdk().join("../../guest/js");
+    for part in ["src", "wasi", "wit"] {
+        for (path, text) in texts(&sdk.join(part)) {
+            assert!(
+                copy.remove(&Path::new(part).join(&path)) == Some(text),
+                "{part}/{}",
+                path.display()
+            );
+        }
+    }
+    let manifest = copy.remove(Path::new("package.json")).expect("it has a manifest");
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+    assert_eq!(
+        (&manifest["name"], &manifest["devDependencies"]),
+        (&json!("@pointwork/guest"), &json!(null))
+    );
+    assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+    let rest: Vec<_> = copy.keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(rest, [".gitignore", "LICENSE", "README.md", "tsconfig.json"]);
 }
 
 /// A project at a place that is kept between runs, and so are the products of its builds.
@@ -249,7 +277,7 @@ note: the manifest of the project needs these lines:
 fn copy_takes_the_place_of_nothing_else() {
     let folder = folder();
     refused(run(&folder, "vendor"), 1).stderr_eq(str![[r#"
-error: `.` is not a project: expected a `Cargo.toml` there
+error: `.` is not a project: expected a `Cargo.toml`, `package.json` or `pyproject.toml` there
 hint: name the project's directory, or create a project with `pointwork new NAME`
 
 "#]]);

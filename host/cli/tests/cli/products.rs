@@ -41,7 +41,7 @@ fn missing_components_are_built_on_the_first_start(example: Example) {
     assert_eq!(server.get("/health").json(), json!({"status": "up", "products": 5}));
     let database = match example {
         Native => "products.sqlite",
-        Components => "data/catalogue.redb",
+        _ => "data/catalogue.redb",
     };
     assert!(folder.path().join(database).exists());
     for (_, component) in example.components() {
@@ -228,18 +228,26 @@ pub(crate) const REQUESTS: &[(&str, &str, Option<&str>)] = &[
 
 #[test]
 fn both_configurations_give_the_same_answers() {
-    let servers = [Native, Components].map(|example| {
+    give_the_same_answers(&[Native, Components], REQUESTS);
+}
+
+/// Compares status, content type, place and body of each reply with that of the first configuration.
+pub(crate) fn give_the_same_answers(examples: &[Example], requests: &[(&str, &str, Option<&str>)]) {
+    let start = |example: &Example| {
         let folder = example.built();
         (example.start(&folder), folder)
-    });
-    let [native, components] = servers.each_ref().map(|(server, _)| server);
-    for (method, target, body) in REQUESTS {
-        let answers = [native, components].map(|server| {
+    };
+    let servers: Vec<_> = examples.iter().map(start).collect();
+    for (method, target, body) in requests {
+        let answer = |server: &Server| {
             let reply = server.send(method, target, *body);
             let headers = ["content-type", "location"].map(|name| reply.header(name).map(str::to_owned));
             (reply.status, headers, reply.body)
-        });
-        assert_eq!(answers[0], answers[1], "{method} {target}");
+        };
+        let first = answer(&servers[0].0);
+        for (example, (server, _)) in examples.iter().zip(&servers).skip(1) {
+            assert_eq!(answer(server), first, "{method} {target} {body:?} in {example:?}");
+        }
     }
 }
 

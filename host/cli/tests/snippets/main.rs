@@ -9,8 +9,9 @@
 //! | `text` | compared with the new output of the server that runs |
 //! | `diff` | applied to the file that its first line names |
 //! | `toml` | read by cargo if it is a part of a `Cargo.toml`, else by the command |
-//! | `c`, `python` | run by the tests of the binding |
-//! | `ts` | run by the tests of the package `guest/js` |
+//! | `c` | run by the tests of the binding |
+//! | `python` | run in the environment of the project of the folder, or by the tests of the binding or of the package `guest/python` |
+//! | `ts` | checked by the compiler in the project of the folder, or run by the tests of the package `guest/js` |
 //! | `rust` | a doctest of `tests/suite/src/lib.rs`, or found as it stands in a program of `examples` or of the folder |
 //!
 //! Anything else is an error, and so is a block without a language. [`EXCEPTIONS`] lists the commands and blocks that are
@@ -44,12 +45,14 @@ struct Exception {
 }
 
 /// Reasons of several commands.
+const ORDERS: &str = "cli::orders runs the example on free ports";
 const SLOW: &str = "a part of `tests/run`";
 const RELEASE: &str = "a release; `.ci/package` makes the packages and compiles them";
 const RELEASE_BUILD: &str = "a build of the release takes minutes";
 const POLYGLOT: &str = "the test `cli` runs the programs with what cargo has built, and swaps in them";
 const PERF: &str = "needs perf, inferno and a release build; the test `cli` serves with `--perf-map`";
 const NPM: &str = "the tests of the package build modules, by npm; none serves them";
+const PIP: &str = "the tests of the package build modules and serve them";
 const OTHER: &str = "needs C compilers for the other platform";
 
 const EXCEPTIONS: &[Exception] = &[
@@ -201,11 +204,7 @@ const EXCEPTIONS: &[Exception] = &[
         POLYGLOT,
     ),
     not_run("examples/polyglot/README.md", "kill -HUP 4711", POLYGLOT),
-    not_run(
-        "docs/profiling.md",
-        "pointwork serve --perf-map --component shop.wasm",
-        PERF,
-    ),
+    not_run("docs/profiling.md", "pointwork serve --perf-map shop.wasm", PERF),
     not_run(
         "docs/profiling.md",
         "perf record -F 997 -g -p $(pgrep -n pointwork) -- sleep 10",
@@ -254,6 +253,53 @@ const EXCEPTIONS: &[Exception] = &[
     ),
     not_run("guest/js/README.md", "pointwork serve target/pointwork/shop.wasm", NPM),
     not_run(
+        "guest/python/README.md",
+        "python3 -m venv .venv && . .venv/bin/activate",
+        PIP,
+    ),
+    not_run(
+        "guest/python/README.md",
+        "pip install './pointwork/guest/python[build]'",
+        PIP,
+    ),
+    not_run(
+        "guest/python/README.md",
+        "(cd pointwork && cargo build -p pointwork-wasi --example compose)",
+        PIP,
+    ),
+    not_run(
+        "guest/python/README.md",
+        "python -m pointwork_guest.build shop.py --out target/pointwork/shop.wasm --compose pointwork/target/debug/examples/compose",
+        PIP,
+    ),
+    not_run(
+        "guest/python/README.md",
+        "pointwork serve target/pointwork/shop.wasm",
+        PIP,
+    ),
+    not_run("examples/orders/README.md", "examples/orders/run nats", ORDERS),
+    not_run(
+        "examples/orders/README.md",
+        r#"curl http://127.0.0.1:8080/orders --json '{"id":1,"item":"tea","to":"ada@example.com"}'"#,
+        ORDERS,
+    ),
+    not_run("examples/orders/README.md", "curl http://127.0.0.1:8081/mails", ORDERS),
+    not_run(
+        "examples/orders/README.md",
+        "target/release/pointwork events dead mail --admin examples/orders/data/mail.sock",
+        ORDERS,
+    ),
+    not_run(
+        "docs/typescript.md",
+        "// cats.controller.ts of an application of NestJS",
+        "code for NestJS",
+    ),
+    not_run(
+        "docs/python.md",
+        "# cats.py of an application of FastAPI",
+        "code for FastAPI",
+    ),
+    not_run(
         "docs/start.md",
         "git clone https://github.com/pointwork/pointwork",
         "the folder has a clone",
@@ -299,8 +345,14 @@ pages! {
     start: "docs/start.md" from AROUND,
     polyglot: "examples/polyglot/README.md" from CLONE,
     booking: "examples/booking/README.md" from CLONE,
+    orders: "examples/orders/README.md" from CLONE,
     products: "examples/products/README.md" from CLONE,
-    typescript: "guest/js/README.md" from AROUND,
+    typescript: "docs/typescript.md" from AROUND,
+    typescript_cases: "docs/typescript-cases.md" from CLONE,
+    typescript_sdk: "guest/js/README.md" from AROUND,
+    python_modules: "docs/python.md" from AROUND,
+    python_cases: "docs/python-cases.md" from CLONE,
+    python_sdk: "guest/python/README.md" from AROUND,
     c: "host/bindings/c/README.md" from CLONE,
     python: "host/bindings/python/README.md" from CLONE,
     results: "tests/bench/RESULTS.md" from CLONE,
@@ -351,9 +403,17 @@ fn follow(page: &Page) {
             "rust" if is_doctest(page.path) => Ok(()),
             "rust" => session.show_rust(&block.text),
             "c" => session.show_c(&block.text),
-            // The tests of the binding, and of the package for TypeScript, run all programs of their READMEs.
-            "python" if page.path.starts_with("host/bindings/python/") => Ok(()),
+            // The tests of the binding, and of the packages, run all programs of their READMEs.
+            "python"
+                if ["host/bindings/python/", "guest/python/"]
+                    .iter()
+                    .any(|folder| page.path.starts_with(folder)) =>
+            {
+                Ok(())
+            }
+            "python" => session.run_python(&block.text),
             "ts" if page.path.starts_with("guest/js/") => Ok(()),
+            "ts" => session.check_ts(&block.text),
             other => Err(format!("no test knows the language `{other}`")),
         };
         done.unwrap_or_else(|error| panic!("{}:{}: {error}", page.path, block.line));

@@ -180,6 +180,7 @@ impl Session {
     /// Starts a server on a free port, in place of the one before: they have the same address in the document.
     fn serve(&mut self, command: &str) -> Result<(), String> {
         self.server = None;
+        self.allow_slow_compilation();
         let mut command = match &self.program {
             Some(program) if command == "cargo run" => program_of_the_examples(program)?,
             _ => command.to_owned(),
@@ -315,6 +316,33 @@ impl Session {
         let has_code = |path: PathBuf| fs::read_to_string(path).is_ok_and(|text| text.contains(code.trim_end()));
         let found = examples.any(|example| has_code(example.expect("readable").path()));
         found.then_some(()).ok_or_else(|| "no example has this code".to_owned())
+    }
+
+    /// Has the compiler of the project in the folder check a file with this code.
+    pub(crate) fn check_ts(&mut self, code: &str) -> Result<(), String> {
+        let file = self.here.join("src/snippet.ts");
+        fs::write(&file, code).expect("written");
+        let checked = self.run_once("npx tsc");
+        fs::remove_file(file).expect("removed");
+        checked.map(drop)
+    }
+
+    /// A module in Python has an interpreter, which a debug build of the command compiles for longer than the limit.
+    fn allow_slow_compilation(&self) {
+        let file = self.here.join("pointwork.toml");
+        let config = fs::read_to_string(&file).unwrap_or_default();
+        if self.here.join("requirements.txt").exists() && !config.starts_with("compile.time") {
+            fs::write(file, format!("compile.time = \"600s\"\n{config}")).expect("written");
+        }
+    }
+
+    /// Runs a program in the environment of the project in the folder.
+    pub(crate) fn run_python(&mut self, code: &str) -> Result<(), String> {
+        let file = self.here.join("src/snippet.py");
+        fs::write(&file, code).expect("written");
+        let ran = self.run_once(".venv/bin/python src/snippet.py");
+        fs::remove_file(file).expect("removed");
+        ran.map(drop)
     }
 
     /// Finds code in a program of the examples, where its port is 0, or in the folder.

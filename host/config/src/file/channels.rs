@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
+use super::nats;
 use super::problem::Problem;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
@@ -18,6 +19,8 @@ pub(crate) enum Driver {
     /// Statements on an SQLite database.
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteChannel),
+    /// Listeners in another process, to these events.
+    Nats(Vec<String>),
     /// Replies to the request whose context was handed over: the status by event. Without any in the file it is `send`, 200
     /// (spec H6).
     Response(BTreeMap<String, u16>),
@@ -29,12 +32,12 @@ impl Driver {
         match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite(channel) => channel.schema.as_deref(),
-            Self::Response(_) => None,
+            Self::Nats(_) | Self::Response(_) => None,
         }
     }
 }
 
-const DRIVERS: &[&str] = &["response", "sqlite"];
+const DRIVERS: &[&str] = &["nats", "response", "sqlite"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -96,6 +99,7 @@ fn driver(key: Range<usize>, name: &str, value: &Spanned<DeValue<'_>>, base: &Pa
             let problem = Problem::new(driver.span(), "this program has no driver `sqlite`");
             Err(problem.with_hint("build it with the feature `sqlite` of pointwork-config"))
         }
+        Some("nats") => nats::channel(table).map(Driver::Nats),
         Some("response") => response(RawResponse::deserialize(table)?).map(Driver::Response),
         Some(other) => Err(Problem::unknown(driver.span(), "driver", other, DRIVERS)),
         None => Err(Problem::new(driver.span(), "`driver` is not a string")),

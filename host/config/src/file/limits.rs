@@ -4,7 +4,7 @@
 use bytesize::ByteSize;
 use pointwork::{AppOptions, Breaker, CompileOptions, ModuleLimits, ModuleOptions, Trial};
 use pointwork_core::limits::{Amount, Limit, Limits};
-use pointwork_core::{BusOptions, RouterOptions, ServerOptions};
+use pointwork_core::{BusOptions, DurableOptions, RouterOptions, ServerOptions};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -27,6 +27,10 @@ pub(super) enum LimitTable {
     Module,
     /// `[compile]`
     Compile,
+    /// `[durable.CHANNEL]`
+    Durable,
+    /// `[journal]`
+    Journal,
 }
 
 /// The limits of one struct of options, and the name of the table below that has them as keys; empty for none.
@@ -46,12 +50,19 @@ const OF_THE_APPLICATION: &[Group] = &[
     ("", ServerOptions::TABLE),
 ];
 
+#[cfg(feature = "sqlite")]
+const JOURNAL: &[Group] = &[("", pointwork_journal::JournalOptions::TABLE)];
+#[cfg(not(feature = "sqlite"))]
+const JOURNAL: &[Group] = &[];
+
 impl LimitTable {
     fn groups(self) -> impl Iterator<Item = &'static Group> {
         let (groups, more): (&[Group], &[Group]) = match self {
             Self::All | Self::Program => (OF_A_MODULE, OF_THE_APPLICATION),
             Self::Module => (OF_A_MODULE, &[]),
             Self::Compile => (&[("", CompileOptions::TABLE)], &[]),
+            Self::Durable => (&[("", DurableOptions::TABLE)], &[]),
+            Self::Journal => (JOURNAL, &[]),
         };
         groups.iter().chain(more)
     }
@@ -79,6 +90,8 @@ impl LimitTable {
             (Self::All, "a key of `[limits]`"),
             (Self::Module, "a key of `[[module]]`"),
             (Self::Compile, "a key of `[compile]`"),
+            (Self::Durable, "a key of `[durable.CHANNEL]`"),
+            (Self::Journal, "a key of `[journal]`"),
             (Self::Program, "set by a program alone, in its options"),
         ];
         let place = places

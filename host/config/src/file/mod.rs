@@ -2,10 +2,12 @@
 
 mod adapter;
 mod channels;
+mod durable;
 mod grant;
 mod hosts;
 mod json;
 mod limits;
+mod nats;
 mod operation;
 mod problem;
 mod read;
@@ -26,9 +28,11 @@ use serde::Deserialize;
 
 pub use self::adapter::Adapter;
 pub(crate) use self::channels::Driver;
+pub(crate) use self::durable::{DurableChannel, JournalFile, Store};
 pub(crate) use self::grant::{DirectoryGrant, Grant};
 pub use self::hosts::Listen;
 pub(crate) use self::limits::LimitValues;
+pub(crate) use self::nats::NatsServers;
 pub use self::operation::{Admin, AdminAddress, Cache};
 use self::problem::Problem;
 pub(crate) use self::source::Source;
@@ -95,6 +99,18 @@ pub struct Config {
     /// The native channels by name.
     #[serde(skip)]
     pub(crate) channels: BTreeMap<String, Driver>,
+    /// The durable channels by name (spec N1).
+    #[serde(skip)]
+    pub(crate) durable: BTreeMap<String, DurableChannel>,
+    /// The file that keeps the events of durable channels.
+    #[serde(skip)]
+    pub(crate) journal: JournalFile,
+    /// The servers of NATS (spec N9).
+    #[serde(skip)]
+    pub(crate) nats: Option<NatsServers>,
+    /// The channels that this process serves to others, and how many calls of each it runs beside each other.
+    #[serde(skip)]
+    pub(crate) serve: BTreeMap<String, u16>,
 }
 
 /// A module to load.

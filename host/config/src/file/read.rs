@@ -12,10 +12,12 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::limits::{LimitTable, LimitValues};
 use super::problem::Problem;
 use super::source::Source;
-use super::{Config, Module, channels, json, operation, table};
+use super::{Config, Module, channels, durable, json, nats, operation, table};
 
 /// The keys of the file that [`read`] reads by hand.
-const BY_HAND: &[&str] = &["admin", "module", "limits", "compile", "channels"];
+const BY_HAND: &[&str] = &[
+    "admin", "module", "limits", "compile", "channels", "durable", "journal", "nats", "serve",
+];
 
 /// The keys of an application that a program may set; the others of the file are the command's.
 pub(super) const OF_THE_APPLICATION: &[&str] = &[
@@ -28,6 +30,10 @@ pub(super) const OF_THE_APPLICATION: &[&str] = &[
     "limits",
     "compile",
     "channels",
+    "durable",
+    "journal",
+    "nats",
+    "serve",
 ];
 
 /// The keys of a module that a program may set, limits aside.
@@ -77,6 +83,10 @@ fn config(
     of_limits: LimitTable,
 ) -> Result<Config, Problem> {
     let channels = channels::read(root.remove("channels").as_ref(), base)?;
+    let durable = durable::read(root.remove("durable"), source)?;
+    let journal = durable::journal(root.remove("journal"), source, base)?;
+    let serve = nats::serve(root.remove("serve"), &channels)?;
+    let nats = nats::read(root.remove("nats"), base)?;
     let mut limits = LimitValues::default();
     let mut isolation = None;
     if let Some(value) = root.remove("limits") {
@@ -98,6 +108,10 @@ fn config(
         limits,
         isolation,
         channels,
+        durable,
+        journal,
+        nats,
+        serve,
         ..table::read(span, root, BY_HAND)?
     };
     config.admin = admin.map(|value| operation::admin(value, base)).transpose()?;

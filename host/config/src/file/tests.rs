@@ -220,7 +220,7 @@ fn missing_key_is_named() {
     );
     assert_eq!(
         refusal("[channels.db]\npath = \"a\""),
-        "channel `db` has no `driver` in shop/pointwork.toml:1:11 | expected `response` or `sqlite`"
+        "channel `db` has no `driver` in shop/pointwork.toml:1:11 | expected `nats`, `response` or `sqlite`"
     );
 }
 
@@ -332,4 +332,202 @@ fn streamed_bodies_have_a_limit_of_their_own() {
     assert_eq!(app.limits.stream_body, None, "the application's limit holds");
     let module = config.module_options(&config.modules[0]);
     assert_eq!(module.limits.and_then(|limits| limits.stream_body), Some(10));
+}
+
+#[test]
+fn channels_elsewhere_have_their_settings() {
+    let text = "[nats]\nservers = [\"tls://a:4222\", \"b\"]\ncredentials-file = \"shop.creds\"\nca-file = \"/ca.pem\"\nprefix = \"shop\"\n\
+                [channels.stock]\ndriver = \"nats\"\non = [\"item:reserve\"]\n[[serve]]\nchannel = \"mail\"\nat-once = 4\n\
+                [[serve]]\nchannel = \"audit\"\n[durable.mail]\nstore = \"nats\"";
+    let config = parse(text).expect("a configuration");
+    let nats = config.nats.as_ref().expect("servers");
+    assert_eq!(nats.servers, ["tls://a:4222", "b"]);
+    assert_eq!(nats.credentials_file.as_deref(), Some(Path::new("shop/shop.creds")));
+    assert_eq!(
+        (nats.ca_file.as_deref(), &*nats.prefix),
+        (Some(Path::new("/ca.pem")), "shop")
+    );
+    assert_eq!(config.channels["stock"], Driver::Nats(vec!["item:reserve".to_owned()]));
+    assert_eq!(
+        config.serve,
+        BTreeMap::from([("audit".to_owned(), 16), ("mail".to_owned(), 4)])
+    );
+    assert_eq!(config.durable["mail"].store, Store::Nats);
+    let without_files = text.replace("credentials-file", "# ").replace("ca-file", "# ");
+    let config = parse(&without_files).expect("a configuration");
+    let channels = crate::Channels::open(&config).expect("nothing connects yet");
+    assert_eq!(channels.rows(), [["stock", "nats", "item:reserve"].map(str::to_owned)]);
+}
+
+#[test]
+fn channels_elsewhere_that_cannot_be_are_refused() {
+    for (text, expected) in [
+        ("[nats]", "missing key `servers` in shop/pointwork.toml:1:1"),
+        (
+            "[nats]\nservers = []",
+            "`servers` is empty in shop/pointwork.toml:2:11 | name one or more, such as [\"nats://127.0.0.1:4222\"]",
+        ),
+        (
+            "[nats]\nservers = [\"a\"]\nprefix = \"\"",
+            "`prefix` is empty in shop/pointwork.toml:3:10",
+        ),
+        (
+            "[nats]\nserver = [\"a\"]",
+            "unknown key `server` in shop/pointwork.toml:2:1 | did you mean `servers`?",
+        ),
+        (
+            "[channels.stock]\ndriver = \"nats\"",
+            "missing key `on` in shop/pointwork.toml:1:1",
+        ),
+        (
+            "[channels.stock]\ndriver = \"nats\"\non = []",
+            "the channel has no events in shop/pointwork.toml:3:6 | name those that its listeners elsewhere hear, such as on = \
+             [\"item:reserve\"]",
+        ),
+        (
+            "[channels.stock]\ndriver = \"nats\"\non = [\"a\", \"a\"]",
+            "the event `a` stands twice in shop/pointwork.toml:3:12",
+        ),
+        (
+            "[serve]\nchannel = \"mail\"",
+            "`serve` is not a list of tables in shop/pointwork.toml:1:1 | write `[[serve]]`",
+        ),
+        (
+            "[[serve]]\nchannel = \"a:b\"",
+            "`a:b` is not a channel; expected a name such as `product` in shop/pointwork.toml:2:11",
+        ),
+        (
+            "[[serve]]\nchannel = \"mail\"\nat-once = 0",
+            "`at-once` is 0, expected 1 or more in shop/pointwork.toml:3:11",
+        ),
+        (
+            "[[serve]]\nchannel = \"mail\"\n[[serve]]\nchannel = \"mail\"",
+            "the channel `mail` is served twice in shop/pointwork.toml:4:11",
+        ),
+        (
+            "[channels.mail]\ndriver = \"nats\"\non = [\"a\"]\n[[serve]]\nchannel = \"mail\"",
+            "the channel `mail` is served, and its listeners are elsewhere by [channels.mail] in shop/pointwork.toml:5:11",
+        ),
+    ] {
+        let refusal = refusal(text);
+        assert!(refusal.starts_with(expected), "{text}: {refusal}");
+    }
+    for (text, what) in [
+        (
+            "[durable.mail]\nstore = \"nats\"",
+            "the store of the durable channel `mail`",
+        ),
+        (
+            "[channels.a]\ndriver = \"nats\"\non = [\"b\"]",
+            "the driver of the channel `a`",
+        ),
+        ("[[serve]]\nchannel = \"mail\"", "`[[serve]]` of the channel `mail`"),
+    ] {
+        let error = crate::Channels::open(&parse(text).expect("a configuration")).expect_err("there are no servers");
+        assert_eq!(error.to_string(), format!("{what} needs servers of NATS"));
+    }
+    for (nats, expected) in [
+        (
+            "servers = [\"http://u:p@a:1\"]",
+            "`a:1` is no server of NATS, expected one such as `nats://127.0.0.1:4222`",
+        ),
+        (
+            "servers = [\"nats://\"]",
+            "`nats://` is no server of NATS, expected one such as `nats://127.0.0.1:4222`",
+        ),
+        (
+            "servers = [\"a\"]\ncredentials-file = \"none\"",
+            "the credentials for NATS, `shop/none`, cannot be read",
+        ),
+    ] {
+        let config = parse(&format!("[nats]\n{nats}\n[[serve]]\nchannel = \"mail\"")).expect("a configuration");
+        let error = crate::Channels::open(&config).expect_err("it cannot be");
+        assert_eq!(error.to_string(), expected);
+    }
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let text = format!("[nats]\nservers = [\"a\"]\nca-file = '{manifest}'\n[[serve]]\nchannel = \"mail\"");
+    let error = crate::Channels::open(&parse(&text).expect("a configuration")).expect_err("it has no certificates");
+    assert_eq!(
+        error.to_string(),
+        format!("the authorities for NATS, `{manifest}`, have no `-----BEGIN `")
+    );
+}
+
+#[test]
+fn durable_channel_has_its_settings() {
+    let text = "[durable.mail]\nstore = \"sqlite\"\norder = \"key\"\nkey = \"/order/id\"\npartitions = 4\nattempts = 3\n\
+                backoff = [\"1s\", \"1m 30s\"]\nduplicates = \"2h\"\nid = \"/id\"";
+    let config = parse(text).expect("a channel");
+    let options = &config.durable["mail"].options;
+    assert_eq!((options.partitions, options.attempts), (4, 3));
+    assert_eq!(
+        options.backoff.iter().map(Duration::as_secs).collect::<Vec<_>>(),
+        [1, 90]
+    );
+    assert_eq!(options.duplicates.as_secs(), 7_200);
+}
+
+#[test]
+fn durable_channel_that_cannot_be_is_refused() {
+    let durable = |lines: &str| refusal(&format!("[durable.mail]\nstore = \"sqlite\"\n{lines}"));
+    for (lines, expected) in [
+        (
+            "order = \"key\"",
+            "`order = \"key\"` without `key` in shop/pointwork.toml:3:9 | ",
+        ),
+        (
+            "key = \"/a\"",
+            "`key` without `order = \"key\"` in shop/pointwork.toml:3:7",
+        ),
+        (
+            "order = \"keys\"",
+            "unknown order `keys` in shop/pointwork.toml:3:9 | did you mean `key`?",
+        ),
+        (
+            "partitions = 4",
+            "`partitions` without `order = \"key\"` in shop/pointwork.toml:3:14",
+        ),
+        (
+            "at-once = 4",
+            "`at-once` without `order = \"none\"` in shop/pointwork.toml:3:11",
+        ),
+        (
+            "id = \"order\"",
+            "`order` is no JSON pointer: expected one such as `/order/id` in shop/pointwork.toml:3:6",
+        ),
+        (
+            "backoff = []",
+            "`backoff` has no valid times in shop/pointwork.toml:3:11 | ",
+        ),
+        (
+            "backoff = [\"0s\"]",
+            "`backoff` has no valid times in shop/pointwork.toml:3:11 | ",
+        ),
+        (
+            "attempts = 0",
+            "`0` is invalid for `attempts`: expected a whole number from 1 to 4294967295 in ",
+        ),
+        (
+            "attemps = 1",
+            "unknown key `attemps` in shop/pointwork.toml:3:1 | did you mean `attempts`?",
+        ),
+    ] {
+        let refusal = durable(lines);
+        assert!(refusal.starts_with(expected), "{lines}: {refusal}");
+    }
+    assert_eq!(
+        refusal("[durable.mail]\nstore = \"sqlit\""),
+        "unknown store `sqlit` in shop/pointwork.toml:2:9 | did you mean `sqlite`?"
+    );
+    assert_eq!(
+        refusal("[durable.mail]"),
+        "missing key `store` in shop/pointwork.toml:1:1"
+    );
+    assert_eq!(
+        refusal("[durable.server]\nstore = \"sqlite\""),
+        "the channel `server` cannot be durable in shop/pointwork.toml:1:10 | its events tell of one process, and are lost with it"
+    );
+    let without_file = parse("[durable.mail]\nstore = \"sqlite\"").expect("a configuration");
+    let error = crate::Channels::open(&without_file).expect_err("there is no file");
+    assert_eq!(error.to_string(), "there is no file for the events of durable channels");
 }

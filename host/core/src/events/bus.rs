@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use derive_more::Debug;
+use event_listener::Event as Changes;
 use futures_util::FutureExt;
 use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
@@ -16,9 +17,11 @@ use super::Payload;
 use super::bursts::Bursts;
 use super::caller::{Caller, Delivery, HandedOver, Subscription};
 use super::chain::Chain;
+use super::durable::failed::Failed;
 use super::options::BusOptions;
 use super::queue::Queue;
-use super::registry::{Emitted, Listed, ListenerName, Registered, Registry};
+use super::registry::{Emitted, Listed, ListenerName, Registered, Registry, Target};
+use super::starting::Starting;
 use crate::crash::panic_message;
 use crate::executor::within;
 use crate::routing::MAX_NAME_BYTES;
@@ -36,7 +39,7 @@ pub struct Bus(Arc<Sharded<Arc<BusState>>>);
 
 /// A bus that is kept alive by a reference which only its thread counts, as a rule.
 #[derive(Clone)]
-pub(crate) struct LiveBus(Shard<Arc<BusState>>);
+pub(crate) struct LiveBus(pub(super) Shard<Arc<BusState>>);
 
 /// A bus that is not kept alive.
 ///
@@ -60,20 +63,35 @@ impl WeakBus {
     }
 }
 
-struct BusState {
-    registry: ArcSwap<Registry>,
+pub(super) struct BusState {
+    pub(super) registry: ArcSwap<Registry>,
     changing: Mutex<()>,
-    executor: Arc<dyn Executor>,
-    options: BusOptions,
+    pub(super) executor: Arc<dyn Executor>,
+    pub(super) options: BusOptions,
     closed: AtomicBool,
+    pub(super) durable: DurableState,
+    /// Whether events leave the process, for a store or for another process: their traces go along.
+    pub(super) leaves: AtomicBool,
     refused: AtomicU64,
+    pub(super) starting: Starting,
     bursts: Bursts,
     /// The emitted events that are not delivered yet: the sum of all shards. The thread that delivers an event may have another
     /// shard than the one that emitted it.
-    waiting: Sharded<AtomicIsize>,
+    pub(super) waiting: Sharded<AtomicIsize>,
     /// Counts its own references, each of a request in flight.
     requests: Sharded<()>,
     notice: Mutex<Option<String>>,
+}
+
+/// The state that all durable channels of a bus share.
+#[derive(Default)]
+pub(super) struct DurableState {
+    /// Whether there is a durable channel: a request needs a gate then.
+    pub(super) exists: AtomicBool,
+    /// Whether no event is taken out of a store any more.
+    pub(super) stopped: AtomicBool,
+    /// Notified when listeners change, and at the stop.
+    pub(super) changes: Changes,
 }
 
 /// A change of listeners that is ready to be published; see [`Bus::stage`].
@@ -100,6 +118,7 @@ impl StagedListeners<'_> {
     /// Makes the change visible. Calls and events that are in flight go on with the listeners they found.
     pub fn publish(self) {
         self.bus.state().registry.store(Arc::new(self.registry));
+        self.bus.state().durable.changes.notify(usize::MAX);
     }
 }
 
@@ -112,7 +131,10 @@ impl Bus {
             executor,
             options,
             closed: AtomicBool::new(false),
+            durable: DurableState::default(),
+            leaves: AtomicBool::new(false),
             refused: AtomicU64::new(0),
+            starting: Starting::default(),
             bursts: Bursts::default(),
             waiting: Sharded::default(),
             requests: Sharded::default(),
@@ -121,7 +143,7 @@ impl Bus {
         Self(Arc::new(Sharded::of(Arc::new(state))))
     }
 
-    fn state(&self) -> &BusState {
+    pub(super) fn state(&self) -> &BusState {
         self.0.local()
     }
 
@@ -154,17 +176,29 @@ impl Bus {
         without: Option<&str>,
         subscriptions: impl IntoIterator<Item = Subscription>,
     ) -> Result<StagedListeners<'_>, Error> {
+        self.stage_registry(|registry| {
+            if let Some(module) = without {
+                registry.remove(module);
+            }
+            subscriptions.into_iter().try_for_each(|subscription| {
+                if subscription.listener.is_remote() {
+                    self.state().leaves.store(true, Ordering::Relaxed);
+                }
+                registry.add(subscription)
+            })
+        })
+    }
+
+    pub(super) fn stage_registry(
+        &self,
+        change: impl FnOnce(&mut Registry) -> Result<(), Error>,
+    ) -> Result<StagedListeners<'_>, Error> {
         let changing = self.state().changing.lock();
         if self.state().closed.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Closed, "the application is closed"));
         }
         let mut registry = Registry::clone(&self.state().registry.load());
-        if let Some(module) = without {
-            registry.remove(module);
-        }
-        for subscription in subscriptions {
-            registry.add(subscription)?;
-        }
+        change(&mut registry)?;
         Ok(StagedListeners {
             bus: self,
             registry,
@@ -213,7 +247,10 @@ impl Bus {
     /// [`UNKNOWN_EVENT`](FailureCode::UNKNOWN_EVENT) with the nearest known name (spec C4), or
     /// [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT).
     pub fn expect_listener(&self, event: &str) -> Result<(), Failure> {
-        self.state().registry.load().find(event).map(drop)
+        let registry = self.state().registry.load();
+        let found = registry.find(event).map(drop);
+        // The listeners of a durable channel may be in another process.
+        found.or_else(|failure| registry.durable_by_name(event).map(drop).ok_or(failure))
     }
 
     /// Ends the bus: every listener is dropped, and from now on calls fail with [`GONE`](FailureCode::GONE). Events that
@@ -223,6 +260,7 @@ impl Bus {
         let _changing = state.changing.lock();
         state.closed.store(true, Ordering::Relaxed);
         state.registry.store(Arc::default());
+        self.stop_durable();
     }
 }
 
@@ -244,7 +282,7 @@ impl LiveBus {
         Ok(result)
     }
 
-    /// Queues an event, and with it whatever is handed over.
+    /// Queues or records an event. What is handed over is queued with the event.
     pub(crate) fn emit(
         &self,
         caller: &Caller,
@@ -255,7 +293,27 @@ impl LiveBus {
     ) -> Result<(), Failure> {
         let emitted = || {
             let registry = self.0.registry.load();
-            let listed = registry.find(event)?.local();
+            let listed = match registry.target(event)? {
+                Target::Listener(listed) if handed_over.is_some() && listed.registered.listener.is_remote() => {
+                    let message = format!("`{event}` is heard in another process, and a context cannot leave this one");
+                    return Err(Failure::internal(FailureCode::NOT_REMOTE, message));
+                }
+                Target::Listener(listed) => listed,
+                Target::Durable(channel, event) if handed_over.is_none() => {
+                    let payload = self
+                        .check_size(&payload, || format!("the payload of `{event}`"))
+                        .map(|()| payload);
+                    channel.record(caller, event, payload, charge, self.0.options.queue);
+                    return Ok(());
+                }
+                Target::Durable(channel, _) => {
+                    let message = format!(
+                        "the channel `{}` is durable, and a context ends with its request",
+                        channel.name
+                    );
+                    return Err(Failure::internal(FailureCode::NOT_DURABLE, message));
+                }
+            };
             self.check_size(&payload, || format!("the payload of `{event}`"))?;
             self.push(listed, &caller.chain, payload, handed_over, charge)
         };
@@ -288,7 +346,7 @@ impl LiveBus {
         self.0.bursts.log(crash, &self.0.executor);
     }
 
-    fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub(super) fn check_size(&self, payload: &Payload, of: impl FnOnce() -> String) -> Result<(), Failure> {
         let (size, limit) = (payload.data().len(), self.0.options.payload_limit);
         let of_type = payload.content_type().len();
         let message = if size > limit {
@@ -305,7 +363,7 @@ impl LiveBus {
         Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
     }
 
-    fn delivery(&self, chain: Chain) -> Delivery {
+    pub(super) fn delivery(&self, chain: Chain) -> Delivery {
         Delivery {
             handed_over: None,
             caller: Caller {
@@ -313,6 +371,7 @@ impl LiveBus {
                 chain,
             },
             id: OnceLock::new(),
+            attempt: 1,
         }
     }
 
@@ -324,12 +383,16 @@ impl LiveBus {
         handed_over: Option<HandedOver>,
         charge: Charge,
     ) -> Result<(), Failure> {
-        let chain = chain.detach(names)?;
+        let mut detached = chain.detach(names)?;
+        if handed_over.is_some() {
+            // The listener that holds the context works for the request.
+            detached.gate.clone_from(&chain.gate);
+        }
         registered.reserve(self.0.options.queue)?;
         self.0.waiting.local().fetch_add(1, Ordering::Relaxed);
         // A client waits for the listener that gets its context, and may be slow itself: this event stays out of the queue.
         let waits = handed_over.is_some();
-        let mut delivery = self.delivery(chain);
+        let mut delivery = self.delivery(detached);
         let until_the_end = handed_over.map(|HandedOver { value, until_the_end }| {
             delivery.handed_over = Some(value);
             until_the_end
@@ -376,26 +439,40 @@ impl LiveBus {
     async fn deliver(&self, emitted: Emitted) {
         let Emitted {
             registered,
-            mut delivery,
+            delivery,
             payload,
             until_the_end: _until_the_end,
         } = emitted;
+        let chain = delivery.caller.chain.clone();
+        if let Err(failed) = self.run_emitted(&registered, delivery, payload).await
+            && !failed.is_reported
+        {
+            let message = format!("the listener of `{}` failed: {}", registered.names.full, failed.message);
+            self.crashed(&registered, &chain, Crash::new(CrashKind::Listener, message));
+        }
+    }
+
+    /// Runs the listener of an emitted event, within the time for it.
+    pub(super) async fn run_emitted(
+        &self,
+        registered: &Registered,
+        mut delivery: Delivery,
+        payload: Payload,
+    ) -> Result<(), Failed> {
         let time = self.0.options.deadline;
         let deadline = Instant::now() + time;
         delivery.caller.chain.deadline = Some(deadline);
         let chain = delivery.caller.chain.clone();
-        let run = self.run(&registered, &chain, delivery, payload);
-        let reason = match within(&*self.0.executor, deadline, run).await {
-            Some(Ok(_) | Err((_, Reported(true)))) => return,
-            Some(Err((failure, _))) => failure.to_string(),
-            None => format!("it took longer than {time:?}"),
-        };
-        let message = format!("the listener of `{}` failed: {reason}", registered.names.full);
-        self.crashed(&registered, &chain, Crash::new(CrashKind::Listener, message));
+        let run = self.run(registered, &chain, delivery, payload);
+        match within(&*self.0.executor, deadline, run).await {
+            Some(Ok(_)) => Ok(()),
+            Some(Err((failure, Reported(is_reported)))) => Err(Failed::of(&failure, is_reported)),
+            None => Err(Failed::once(format!("it took longer than {time:?}"))),
+        }
     }
 
     /// Runs a listener. A crash of it is reported with the request that began `chain`.
-    async fn run(
+    pub(super) async fn run(
         &self,
         registered: &Registered,
         chain: &Chain,
@@ -425,4 +502,4 @@ impl LiveBus {
 }
 
 /// Whether a listener's failure was reported as a crash.
-struct Reported(bool);
+pub(super) struct Reported(bool);

@@ -63,7 +63,14 @@ impl Caller {
 
     /// The id of the request that began the chain, if a request did.
     pub fn request_id(&self) -> Option<&RequestId> {
-        self.chain.request.as_ref().map(|request| &request.id)
+        self.chain.request_id()
+    }
+
+    /// The `traceparent` of the request that began the chain, if it had one (W3C Trace Context). It is kept where an event leaves the
+    /// process: with a durable channel, or one elsewhere.
+    pub fn traceparent(&self) -> Option<String> {
+        let traceparent = self.chain.traceparent()?.to_str().ok()?;
+        Some(traceparent.to_owned())
     }
 
     /// A span for log lines of whatever runs in this chain: it names the request that began the chain, and its route.
@@ -156,7 +163,8 @@ impl Caller {
     }
 
     /// Puts an event into its listener's queue and returns at once. An unknown event or a full queue is logged and
-    /// counted, never an error to the emitter (spec H3, C4). Of a burst the first one is logged, and then their number.
+    /// counted, never an error to the emitter (spec H3, C4). Of a burst the first one is logged, and then their number. An event
+    /// of a durable channel goes to the channel's store instead (spec N1).
     pub fn emit_raw(&self, event: &str, payload: Payload) -> &Self {
         self.emit_charged(event, payload, Charge::default())
     }
@@ -213,6 +221,7 @@ pub struct Delivery {
     pub(crate) caller: Caller,
     /// Made for a listener that asks for it: the counter of the ids is shared by all threads.
     pub(crate) id: OnceLock<EventId>,
+    pub(crate) attempt: u32,
 }
 
 impl Delivery {
@@ -221,9 +230,9 @@ impl Delivery {
         self.id.get_or_init(EventId::made).to_string()
     }
 
-    /// The number of this attempt to deliver the event, from 1. Events are delivered once, so it is always 1.
+    /// The number of this attempt to deliver the event, from 1. It is always 1 unless the event's channel is durable.
     pub fn attempt(&self) -> u32 {
-        1
+        self.attempt
     }
 
     /// The event's name within its channel.
@@ -283,6 +292,11 @@ pub trait Listener: Send + Sync + 'static {
     /// Handles one event. The result goes to the caller of `call`; for an emitted event a value is dropped and a failure
     /// is reported as `server:crashed`.
     fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>>;
+
+    /// Whether it sends the event to another process, which a context cannot be handed over to (spec N9).
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 impl<F, Fut> Listener for F

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use http::HeaderValue;
+
+use super::durable::gate::Gate;
 use super::registry::ListenerNames;
 use super::request_crashes::RequestCrashes;
 use crate::crash::SERVER_CHANNEL;
@@ -24,6 +27,8 @@ pub struct Chain {
     pub(crate) deadline: Option<Instant>,
     pub(crate) request: Option<RequestOrigin>,
     pub(crate) nested: Nested,
+    /// Waits for the durable events of the chain; `None` without a durable channel.
+    pub(crate) gate: Option<Arc<Gate>>,
 }
 
 /// The number of requests and calls around a request, in its extensions: a function of the host that answers one of them has
@@ -41,6 +46,16 @@ pub(crate) struct RequestOrigin {
     pub(crate) crashes: Option<Arc<RequestCrashes>>,
     /// Whether the handler runs in a span of the request.
     pub(crate) in_span: bool,
+    /// The request's `traceparent`, if events leave the process: it goes along.
+    pub(crate) traceparent: Option<HeaderValue>,
+}
+
+/// The request that began the chain of a recorded event or of a call from another process. That request has ended, or runs in another
+/// process.
+#[derive(Debug, Default)]
+pub(super) struct FarOrigin {
+    pub(super) request_id: Option<RequestId>,
+    pub(super) traceparent: Option<HeaderValue>,
 }
 
 /// The records of the routes of a table, by the places of the routes.
@@ -75,6 +90,7 @@ struct Link {
     depth: u8,
     /// Whether the call was given up before its result.
     cancelled: AtomicBool,
+    far_origin: Option<Box<FarOrigin>>,
     parent: Option<Arc<Link>>,
 }
 
@@ -98,13 +114,52 @@ impl Drop for CancelGuard {
 
 impl Chain {
     /// The chain of a request.
-    pub(crate) fn of_request(deadline: Option<Instant>, request: RequestOrigin, nested: Nested) -> Self {
+    pub(crate) fn of_request(
+        deadline: Option<Instant>,
+        request: RequestOrigin,
+        nested: Nested,
+        gate: Option<Arc<Gate>>,
+    ) -> Self {
         Self {
             last: None,
             deadline,
             request: Some(request),
             nested,
+            gate,
         }
+    }
+
+    /// The chain of an event that was recorded, at its depth.
+    pub(super) fn of_recorded(listener: &Arc<ListenerNames>, depth: u8, origin: FarOrigin, gate: Arc<Gate>) -> Self {
+        let link = Link {
+            listener: listener.clone(),
+            emitted: true,
+            depth,
+            cancelled: AtomicBool::new(false),
+            far_origin: Some(Box::new(origin)),
+            parent: None,
+        };
+        Self {
+            last: Some(Arc::new(link)),
+            gate: Some(gate),
+            ..Self::default()
+        }
+    }
+
+    /// The id of the request that began the chain, if a request did.
+    pub(crate) fn request_id(&self) -> Option<&RequestId> {
+        let of_request = self.request.as_ref().map(|request| &request.id);
+        of_request.or_else(|| self.far_origin()?.request_id.as_ref())
+    }
+
+    /// The `traceparent` of the request that began the chain, if it had one, and events leave the process.
+    pub(crate) fn traceparent(&self) -> Option<&HeaderValue> {
+        let of_request = self.request.as_ref().and_then(|request| request.traceparent.as_ref());
+        of_request.or_else(|| self.far_origin()?.traceparent.as_ref())
+    }
+
+    fn far_origin(&self) -> Option<&FarOrigin> {
+        self.links().find_map(|link| link.far_origin.as_deref())
     }
 
     /// The number of requests and calls around this chain, as the host told it.
@@ -195,25 +250,34 @@ impl Chain {
         Ok(Self {
             deadline: None,
             nested: Nested::default(),
+            gate: None,
             ..self.grow(listener, true)?
         })
     }
 
-    fn grow(&self, listener: &Arc<ListenerNames>, emitted: bool) -> Result<Self, Failure> {
+    /// The depth of an event that follows in this chain.
+    ///
+    /// # Errors
+    /// [`TOO_DEEP`](FailureCode::TOO_DEEP), as [`extend`](Self::extend).
+    pub(super) fn depth_after(&self, event: &str) -> Result<u8, Failure> {
         let depth = self.depth() + 1;
         if depth > MAX_DEPTH {
             let message = format!(
-                "`{}` is call {depth} of a chain of at most {MAX_DEPTH}: {}",
-                listener.full,
+                "`{event}` is call {depth} of a chain of at most {MAX_DEPTH}: {}",
                 self.describe()
             );
             return Err(Failure::internal(FailureCode::TOO_DEEP, message));
         }
+        Ok(depth)
+    }
+
+    fn grow(&self, listener: &Arc<ListenerNames>, emitted: bool) -> Result<Self, Failure> {
         let link = Link {
             listener: listener.clone(),
             emitted,
-            depth,
+            depth: self.depth_after(&listener.full)?,
             cancelled: AtomicBool::new(false),
+            far_origin: None,
             parent: self.last.clone(),
         };
         Ok(Self {
@@ -265,8 +329,9 @@ mod tests {
             adapter: None,
             crashes: None,
             in_span: false,
+            traceparent: None,
         };
-        Chain::of_request(None, origin, Nested::default())
+        Chain::of_request(None, origin, Nested::default(), None)
     }
 
     #[test]

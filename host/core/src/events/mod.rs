@@ -4,10 +4,13 @@ mod bursts;
 pub(crate) mod bus;
 pub(crate) mod caller;
 pub(crate) mod chain;
+pub(crate) mod durable;
 pub(crate) mod options;
 mod queue;
 pub(crate) mod registry;
+pub(crate) mod remote;
 pub(crate) mod reporter;
 pub(crate) mod request_crashes;
+pub(crate) mod starting;
 
 pub use pointwork_events::*;

@@ -9,6 +9,7 @@ use http::StatusCode;
 
 use super::Payload;
 use super::caller::{Delivery, Listener, Opaque, Subscription};
+use super::durable::channel::DurableChannel;
 use super::queue::Queue;
 use crate::crash::SERVER_CHANNEL;
 use crate::routing::{MAX_NAME_BYTES, excerpt, is_unprintable};
@@ -71,10 +72,16 @@ impl ListenerNames {
         &self.full[self.event_at..]
     }
 
+    /// The channel, and the event's name within it.
+    pub(super) fn parts(&self) -> (&str, &str) {
+        (&self.full[..self.event_at - 1], self.event())
+    }
+
     fn listener_name(&self) -> ListenerName {
+        let (channel, event) = self.parts();
         ListenerName {
-            channel: self.full[..self.event_at - 1].to_owned(),
-            event: self.event().to_owned(),
+            channel: channel.to_owned(),
+            event: event.to_owned(),
             module: self.module.clone(),
         }
     }
@@ -105,6 +112,15 @@ pub(crate) struct Registry {
     plain: HashMap<String, Vec<Entry>>,
     /// Listeners of the server's own events; the only ones that may be several to one event (spec E2).
     server: HashMap<String, Vec<Entry>>,
+    /// The durable channels by name. Their listeners may be in another process.
+    pub(super) durable: BTreeMap<String, Arc<DurableChannel>>,
+}
+
+/// Where an emitted event goes.
+pub(super) enum Target<'r> {
+    Listener(&'r Listed),
+    /// The channel, and the event by its name within the channel.
+    Durable(&'r Arc<DurableChannel>, &'r str),
 }
 
 /// A listener of a registry.
@@ -201,6 +217,43 @@ impl Registry {
         }
     }
 
+    /// Finds where an emitted event goes.
+    pub(super) fn target<'r>(&'r self, name: &'r str) -> Result<Target<'r>, Failure> {
+        match self.find(name) {
+            Ok(entry) => {
+                let listed = entry.local();
+                let (channel, event) = listed.names.parts();
+                let durable = self.durable.get(channel);
+                Ok(durable.map_or(Target::Listener(listed), |durable| Target::Durable(durable, event)))
+            }
+            Err(failure) => {
+                let durable = self.durable_by_name(name);
+                durable
+                    .map(|(durable, event)| Target::Durable(durable, event))
+                    .ok_or(failure)
+            }
+        }
+    }
+
+    /// The durable channel that the first part of a name names, and the event.
+    pub(super) fn durable_by_name<'n>(&self, name: &'n str) -> Option<(&Arc<DurableChannel>, &'n str)> {
+        let (channel, event) = name.split_once(':')?;
+        let durable = self.durable.get(channel)?;
+        (check_name("event", event, |_| false).is_ok() && event.len() <= MAX_NAME_BYTES).then_some((durable, event))
+    }
+
+    /// A listener by its channel and its name within the channel.
+    pub(super) fn listener(&self, channel: &str, event: &str) -> Option<&Listed> {
+        Some(self.channels.get(channel)?.events.get(event)?.local())
+    }
+
+    /// Whether the channel has a listener.
+    pub(super) fn listens_to(&self, channel: &str) -> bool {
+        self.channels
+            .get(channel)
+            .is_some_and(|channel| !channel.events.is_empty())
+    }
+
     /// Every listener that a name can mean: the event of a channel that the first part names, and the plain event of that
     /// name. If the first part names a channel without that event, the name means none.
     fn readings(&self, name: &str) -> (Option<&Entry>, &[Entry]) {
@@ -231,7 +284,7 @@ impl Registry {
         listeners.map(|entry| &*names(entry).full)
     }
 
-    fn unknown(&self, name: &str) -> Failure {
+    pub(super) fn unknown(&self, name: &str) -> Failure {
         let mut message = format!("no channel listens to event `{}`", excerpt(name));
         // A name of any length may come from a guest, and no module declares a longer one.
         if name.len() > 2 * MAX_NAME_BYTES + 1 {
@@ -272,7 +325,7 @@ fn ambiguous<'r>(name: &str, entries: impl Iterator<Item = &'r Entry>) -> Failur
     Failure::internal(FailureCode::AMBIGUOUS_EVENT, message)
 }
 
-fn check_name(what: &str, name: &str, forbidden: impl Fn(char) -> bool) -> Result<(), Error> {
+pub(super) fn check_name(what: &str, name: &str, forbidden: impl Fn(char) -> bool) -> Result<(), Error> {
     let found = if name.is_empty() {
         "an empty name".to_owned()
     } else if let Some(c) = name

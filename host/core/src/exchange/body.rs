@@ -17,6 +17,7 @@ use http::{HeaderValue, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 
+use super::end_gate::EndGate;
 use super::pace::Pace;
 use crate::{Charge, Executor, Failure, FailureCode, MemoryAccount, MemoryExceeded};
 
@@ -38,6 +39,9 @@ pub enum BodyError {
     /// [`RouterOptions::body_rate`](crate::RouterOptions::body_rate) expects.
     #[error("the body did not arrive in time")]
     Timeout,
+    /// An event that was emitted before the end of the reply was not recorded (spec N2).
+    #[error("an event of the request could not be recorded")]
+    Unrecorded,
     /// The bodies of all requests need more memory than
     /// [`RouterOptions::body_memory`](crate::RouterOptions::body_memory) allows.
     #[error("the server holds as many request bodies as it may: {0}")]
@@ -57,6 +61,7 @@ impl From<&BodyError> for Failure {
                 let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
                 return failure.header(RETRY_AFTER, HeaderValue::from_static("1"));
             }
+            BodyError::Unrecorded => (FailureCode::UNRECORDED, StatusCode::SERVICE_UNAVAILABLE),
             BodyError::Incomplete | BodyError::Transport(_) => (FailureCode::GONE, StatusCode::BAD_REQUEST),
         };
         Failure::with_code(code, status, error.to_string())
@@ -83,6 +88,8 @@ enum BodyKind {
         memory: Option<Arc<MemoryAccount>>,
         /// The time limit of the [`BodyWriter`], if the body has one.
         writing: Option<Arc<WriteLimit>>,
+        /// Holds the end of a reply back; `None` without a durable channel.
+        end: Option<Box<EndGate>>,
     },
 }
 
@@ -131,6 +138,7 @@ impl Body {
             pace: None,
             memory: None,
             writing: None,
+            end: None,
         })
     }
 
@@ -172,6 +180,15 @@ impl Body {
             // A reply has one router.
             let _ = limit.timeout.set((timeout, executor.clone()));
             limit.writer.wake();
+        }
+    }
+
+    /// Holds the end of a streamed body back.
+    pub(crate) fn end_after(&mut self, gate: EndGate) {
+        if let BodyKind::Stream { body, end, .. } = &mut self.0
+            && !body.is_end_stream()
+        {
+            *end = Some(Box::new(gate));
         }
     }
 
@@ -290,7 +307,12 @@ impl HttpBody for Body {
                 self.0 = BodyKind::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            BodyKind::Stream { body, limit, pace, .. } => {
+            BodyKind::Stream {
+                body, limit, pace, end, ..
+            } => {
+                if let Some(end) = end.as_mut().filter(|end| end.holds()) {
+                    return end.poll(cx);
+                }
                 let Poll::Ready(frame) = body.as_mut().poll_frame(cx) else {
                     let over = pace.as_mut().map_or(Poll::Pending, |pace| pace.poll_over(cx));
                     return over.map(|()| Some(Err(BodyError::Timeout)));
@@ -310,6 +332,14 @@ impl HttpBody for Body {
                         }
                     }
                 }
+                if let Some(end) = end {
+                    // A server reads no further than to the length that it knows.
+                    let is_last = frame.is_none() || body.size_hint().exact() == Some(0);
+                    if is_last && !matches!(frame, Some(Err(_))) {
+                        end.hold(frame);
+                        return end.poll(cx);
+                    }
+                }
                 Poll::Ready(frame)
             }
         }
@@ -319,7 +349,7 @@ impl HttpBody for Body {
         match &self.0 {
             BodyKind::Empty => true,
             BodyKind::Full(..) => false,
-            BodyKind::Stream { body, .. } => body.is_end_stream(),
+            BodyKind::Stream { body, end, .. } => end.is_none() && body.is_end_stream(),
         }
     }
 

@@ -13,11 +13,11 @@ use tracing::Span;
 
 use super::body::BodyWriter;
 use super::body_reader::BodyReader;
-use super::handler::{BodyMode, IntoReply, Outcome, check_reply};
+use super::handler::{BodyMode, IntoReply, Outcome, check_reply, failure_reply};
 use super::state::{Exchange, OngoingCall};
 use crate::events::caller::{Caller, Delivery, HandedOver};
 use crate::routing::{Params, RouteRecord};
-use crate::{Body, Charge, Crash, Failure, FailureCode, Payload, RequestId};
+use crate::{Body, Charge, Crash, CrashKind, Failure, FailureCode, Payload, RequestId};
 
 /// One request that waits for its reply.
 ///
@@ -313,7 +313,10 @@ impl Context {
         let caller = self.caller().clone();
         let handed_over = HandedOver {
             until_the_end: Box::new(OngoingCall::begin(self.exchange.clone())),
-            value: Box::new(self),
+            value: Box::new(HandedContext {
+                context: Some(self),
+                waits: false,
+            }),
         };
         let result = caller.try_emit(event, payload, Some(handed_over), charge);
         if let Err(failure) = &result
@@ -411,8 +414,37 @@ impl Context {
 impl Delivery {
     /// Takes the context that was handed over with the event (spec H6); `None` if there was none or it was taken.
     pub fn take_context(&mut self) -> Option<Context> {
-        let mut context: Box<Context> = self.handed_over.take()?.downcast().ok()?;
+        let mut handed: Box<HandedContext> = self.handed_over.take()?.downcast().ok()?;
+        let mut context = handed.context.take()?;
         context.caller = Some(Arc::new(self.caller.until(context.deadline())));
-        Some(*context)
+        Some(context)
+    }
+
+    /// Sets whether the listener waits for room. If the event is dropped while its listener waits, the client whose context was
+    /// handed over with the event gets 503 (spec H6).
+    pub fn set_waiting(&mut self, waits: bool) {
+        let value = self.handed_over.as_mut();
+        if let Some(handed) = value.and_then(|value| value.downcast_mut::<HandedContext>()) {
+            handed.waits = waits;
+        }
+    }
+}
+
+/// A context on its way to a listener.
+struct HandedContext {
+    context: Option<Context>,
+    waits: bool,
+}
+
+impl Drop for HandedContext {
+    fn drop(&mut self) {
+        let Some(context) = self.context.as_ref().filter(|_| self.waits) else {
+            return;
+        };
+        // Another holder may reply.
+        if context.exchange.is_last_holder() {
+            let crash = Crash::new(CrashKind::Limit, "the listener has no room");
+            let _ = context.exchange.reply.fill(failure_reply(&Failure::for_client(&crash)));
+        }
     }
 }

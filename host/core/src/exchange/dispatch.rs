@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Response, StatusCode};
+use http::Response;
 
 use super::body::Body;
 use super::body_reader::{Collect, overloaded};
 use super::context::Context;
+use super::end_gate::EndGate;
 use super::handler::{Handler, HandlerFuture, Outcome, check_reply, failure_reply};
 use super::reply_cell::End;
 use super::state::{Exchange, OngoingCall};
@@ -36,6 +36,8 @@ pub(crate) struct Dispatch {
     executor: Shard<Arc<dyn Executor>>,
     timer: Option<BoxFuture<'static, ()>>,
     ended: bool,
+    /// The reply, while it waits for the store of its events.
+    unrecorded: Option<BoxFuture<'static, Response<Body>>>,
 }
 
 enum Work {
@@ -71,6 +73,7 @@ impl Dispatch {
             executor,
             timer: None,
             ended: false,
+            unrecorded: None,
         }
     }
 
@@ -207,10 +210,22 @@ impl Dispatch {
         }
     }
 
+    /// The reply as the adapter gets it.
+    fn finished(&self, reply: Response<Body>) -> Response<Body> {
+        let mut reply = self.exchange.finish(reply);
+        if let Some(gate) = &self.exchange.caller.chain.gate {
+            reply.body_mut().end_after(EndGate::new(gate.clone(), &self.executor));
+        }
+        if let Some(timeout) = self.exchange.write_timeout {
+            reply.body().limit_writing(timeout, &self.executor);
+        }
+        reply
+    }
+
     /// The reply. A crash is reported.
     fn conclude(&self, end: End) -> Response<Body> {
         let reply = end.unwrap_or_else(|crash| {
-            let reply = failure_reply(&crash_failure(&crash));
+            let reply = failure_reply(&Failure::for_client(&crash));
             report(&self.exchange, crash);
             reply
         });
@@ -234,13 +249,25 @@ impl Future for Dispatch {
     type Output = Response<Body>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Response<Body>> {
-        let end = ready!(self.poll_end(cx));
-        self.ended = true;
-        let reply = self.exchange.finish(self.conclude(end));
-        if let Some(timeout) = self.exchange.write_timeout {
-            reply.body().limit_writing(timeout, &self.executor);
+        if self.unrecorded.is_none() {
+            let end = ready!(self.poll_end(cx));
+            self.ended = true;
+            let reply = self.conclude(end);
+            let gate = self.exchange.caller.chain.gate.as_ref();
+            let Some(recorded) = gate.and_then(|gate| gate.wait(self.exchange.caller.deadline(), &self.executor))
+            else {
+                return Poll::Ready(self.finished(reply));
+            };
+            self.unrecorded = Some(Box::pin(async move {
+                let recorded = recorded.await;
+                recorded.map_or_else(|failure| failure_reply(&failure), |()| reply)
+            }));
         }
-        Poll::Ready(reply)
+        let Some(unrecorded) = &mut self.unrecorded else {
+            return Poll::Pending;
+        };
+        let reply = ready!(unrecorded.as_mut().poll(cx));
+        Poll::Ready(self.finished(reply))
     }
 }
 
@@ -287,13 +314,4 @@ fn panicked(panic: &(dyn Any + Send)) -> Crash {
 
 fn refused(failure: &Failure) -> Crash {
     Crash::new(CrashKind::Reply, format!("the handler's reply was refused: {failure}"))
-}
-
-/// The error that a client gets for a crash: the status, without any detail.
-pub(super) fn crash_failure(crash: &Crash) -> Failure {
-    let failure = Failure::new(crash.kind.status(), crash.kind.public_message());
-    match failure.status() {
-        StatusCode::SERVICE_UNAVAILABLE => failure.header(RETRY_AFTER, HeaderValue::from_static("1")),
-        _ => failure,
-    }
 }

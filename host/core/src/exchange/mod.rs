@@ -5,6 +5,7 @@ pub(crate) mod body_reader;
 pub(crate) mod context;
 mod dispatch;
 pub(crate) mod durations;
+mod end_gate;
 pub(crate) mod finish;
 pub(crate) mod forwarded;
 pub(crate) mod handler;

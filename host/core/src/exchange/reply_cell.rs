@@ -35,16 +35,22 @@ enum ReplyState {
     Closed,
 }
 
+impl ReplyState {
+    fn is_awaited(&self) -> bool {
+        matches!(self, Self::Empty | Self::Awaited(_))
+    }
+}
+
 /// The end of a request: a reply, or a crash that is answered and reported.
 pub(crate) type End = Result<Response<Body>, Crash>;
 
 impl ReplyCell {
     /// Fills the cell.
     pub(crate) fn fill(&self, reply: Response<Body>) -> Result<(), Failure> {
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         match &*state {
             ReplyState::Empty | ReplyState::Awaited(_) | ReplyState::Abandoned => {
-                wake(std::mem::replace(&mut *state, ReplyState::Filled(reply)), state);
+                replace(state, ReplyState::Filled(reply));
                 Ok(())
             }
             ReplyState::Closed | ReplyState::Crashed(_) => {
@@ -67,17 +73,24 @@ impl ReplyCell {
 
     /// Ends the request with a crash, unless it has its reply.
     pub(crate) fn crash(&self, crash: Crash) {
-        self.end(ReplyState::Crashed(Box::new(crash)));
+        self.end(ReplyState::Crashed(Box::new(crash)), ReplyState::is_awaited);
     }
 
     /// The last holder is gone.
     pub(crate) fn abandon(&self) {
-        self.end(ReplyState::Abandoned);
+        self.end(ReplyState::Abandoned, ReplyState::is_awaited);
     }
 
-    /// Refuses every later reply, and completes [`closed`](Self::closed); nothing if there is a reply.
+    /// Refuses every later reply, and completes [`closed`](Self::closed); nothing if the dispatcher has the reply. One that it did
+    /// not take is dropped: who writes its body learns that nobody reads.
     pub(crate) fn close(&self) {
-        self.end(ReplyState::Closed);
+        let is_open = |state: &ReplyState| {
+            matches!(
+                state,
+                ReplyState::Empty | ReplyState::Awaited(_) | ReplyState::Filled(_)
+            )
+        };
+        self.end(ReplyState::Closed, is_open);
         if self.is_closed() {
             self.notify();
         }
@@ -114,7 +127,7 @@ impl ReplyCell {
 
     /// Whether somebody waits for the reply, and none came.
     pub(crate) fn is_awaited(&self) -> bool {
-        matches!(&*self.state.lock(), ReplyState::Empty | ReplyState::Awaited(_))
+        self.state.lock().is_awaited()
     }
 
     pub(crate) fn has_reply(&self) -> bool {
@@ -146,10 +159,11 @@ impl ReplyCell {
         }
     }
 
-    fn end(&self, end: ReplyState) {
-        let mut state = self.state.lock();
-        if matches!(&*state, ReplyState::Empty | ReplyState::Awaited(_)) {
-            wake(std::mem::replace(&mut *state, end), state);
+    /// Ends the cell, if its state may end so.
+    fn end(&self, end: ReplyState, may_end: impl Fn(&ReplyState) -> bool) {
+        let state = self.state.lock();
+        if may_end(&state) {
+            replace(state, end);
         }
     }
 }
@@ -160,8 +174,9 @@ impl Drop for ReplyCell {
     }
 }
 
-/// Wakes outside the lock: a waker may run the dispatcher at once.
-fn wake(previous: ReplyState, guard: MutexGuard<'_, ReplyState>) {
+/// Wakes, and drops what was there, outside the lock: a waker may run the dispatcher at once.
+fn replace(mut guard: MutexGuard<'_, ReplyState>, state: ReplyState) {
+    let previous = std::mem::replace(&mut *guard, state);
     drop(guard);
     if let ReplyState::Awaited(waker) = previous {
         waker.wake();

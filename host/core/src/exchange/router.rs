@@ -17,7 +17,7 @@ use tracing::Span;
 
 use super::body::{Body, BodyError};
 use super::body_reader::{ArrivedBody, BodyLimits, Collect};
-use super::dispatch::{Dispatch, crash_failure};
+use super::dispatch::Dispatch;
 use super::durations::{RequestDurations, TableDurations};
 use super::finish::finish;
 use super::handler::{BodyMode, Handler, RequestLimits, error_reply, failure_reply};
@@ -280,6 +280,7 @@ impl Router {
             adapter: self.adapter,
             crashes: options.show_crashes.then(Arc::default),
             in_span: options.access_log,
+            traceparent: bus.traceparent(&parts.headers),
         };
         let span = if options.access_log {
             access_span(&parts, &origin)
@@ -287,7 +288,7 @@ impl Router {
             Span::none()
         };
         let nested = parts.extensions.get().copied().unwrap_or_default();
-        let chain = Chain::of_request(time.map(|time| arrived + time), origin, nested);
+        let chain = Chain::of_request(time.map(|time| arrived + time), origin, nested, bus.gate());
         let set_by_middleware = parts.extensions.get::<Extensions>().cloned();
         Exchange {
             arrived,
@@ -344,7 +345,7 @@ impl Router {
         }
         exchange.head_charges = self.memory.charge_head(route, target + headers).map_err(|exceeded| {
             let crash = head_refused(exceeded);
-            let failure = crash_failure(&crash);
+            let failure = Failure::for_client(&crash);
             caller.report(crash);
             failure
         })?;

@@ -125,6 +125,10 @@ impl Exchange {
         self.holders.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn is_last_holder(&self) -> bool {
+        self.holders.load(Ordering::Acquire) == 1
+    }
+
     pub(crate) fn remove_holder(&self) {
         if self.holders.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.reply.abandon();

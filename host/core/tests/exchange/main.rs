@@ -344,6 +344,33 @@ async fn a_streamed_reply_that_breaks_off_is_an_error_to_its_reader() {
 }
 
 #[tokio::test]
+async fn a_writer_whose_client_leaves_before_it_takes_the_head_is_told() {
+    let (sender, mut ends) = mpsc::unbounded_channel();
+    let (pending, opened) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begin, told) = (pending.clone(), opened.clone());
+    let stand = Stand::new(move |ctx: Context| {
+        let (sender, begin, told) = (sender.clone(), begin.clone(), told.clone());
+        tokio::spawn(async move {
+            begin.notified().await;
+            let mut writer = ctx.open_reply(Response::new(())).unwrap();
+            told.notify_one();
+            while writer.write("a chunk").await.is_ok() {}
+            sender.send(()).unwrap();
+        });
+        async { Outcome::Deferred }
+    });
+    let mut reply = Box::pin(stand.router.respond(None, request(Method::GET, Body::empty())));
+    assert!((&mut reply).now_or_never().is_none());
+    pending.notify_one();
+    opened.notified().await;
+    drop(reply);
+    tokio::time::timeout(Duration::from_secs(20), ends.recv())
+        .await
+        .expect("nobody reads")
+        .expect("it was told");
+}
+
+#[tokio::test]
 async fn a_writer_whose_chunk_nobody_takes_is_told() {
     let (sender, mut ends) = mpsc::unbounded_channel();
     let write = async |writer: &mut BodyWriter| loop {

@@ -86,6 +86,7 @@ impl App {
         }
         state.binder.transports().for_each(|transport| transport.close());
         self.0.routers.in_process.close();
+        self.bus().stop_durable();
         true
     }
 

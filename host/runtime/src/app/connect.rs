@@ -23,9 +23,10 @@ impl App {
     /// A module that is loaded and has a route outside the options' claims is held back: it is removed from the application,
     /// named in the log and in `server:refused`, and stays in the state directory. The others are served.
     ///
-    /// With the first adapter, a warning is logged for each event that a module uses and that nobody listens to (spec C4).
-    /// An application that has loaded a module and has no route logs one error, since the adapter would answer 404 to
-    /// everything; one that has loaded none logs it if it has no route after 10 seconds (spec E3).
+    /// With the first adapter, a warning is logged for each event that a module uses and that nobody listens to (spec C4), and for
+    /// each durable channel that nobody listens to. An application that has loaded a module and has no route logs one error,
+    /// since the adapter would answer 404 to everything; one that has loaded none logs it if it has no route after 10 seconds
+    /// (spec E3).
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) if the prefix or a claim is not a path, the adapter was connected before, or it
@@ -61,6 +62,9 @@ impl App {
         let state = self.state();
         if state.binder.transports().count() == 1 {
             state.warn_of_missing_listeners(self.bus(), "", &[]);
+            for channel in self.bus().durable_without_listeners() {
+                tracing::warn!(channel, "nobody listens to the durable channel: its events wait");
+            }
         }
         if state.records.is_empty() {
             if state.binder.modules().next().is_some() {

@@ -53,7 +53,9 @@ impl App {
             return Ok((current.info.clone(), change));
         }
         let bytes = component.bytes.clone();
-        let module = Arc::new(self.build(name, component, options).await.map_err(refused)?);
+        // On the heap: the thread of a host in C may have a small stack.
+        let building = Box::pin(self.build(name, component, options));
+        let module = Arc::new(building.await.map_err(refused)?);
         let info = module.info.clone();
         let proposal = Proposal::Install { module, bytes, purpose };
         let change = self.publish(proposal).await.map_err(refused)?;

@@ -24,9 +24,8 @@ pub(crate) mod status;
 use std::fmt;
 use std::sync::Arc;
 
-use pointwork_core::{Bus, Caller, RouteDurations, RouteRecord};
+use pointwork_core::{Bus, Caller, DurableOptions, EventStore, RouteDurations, RouteRecord};
 
-use crate::Error;
 use crate::app::builder::ModuleBuilder;
 use crate::app::changes::Change;
 use crate::app::channel::Channel;
@@ -35,6 +34,7 @@ use crate::app::options::AppOptions;
 use crate::app::publish::Proposal;
 use crate::app::state::AppInner;
 use crate::app::status::ModuleStatus;
+use crate::{Error, ErrorKind, OrError};
 
 /// An application: modules, channels and manual routes, served by the adapters that it is connected to.
 ///
@@ -89,6 +89,29 @@ impl App {
     /// A channel of the host application, to bind listeners to (spec C1, C3).
     pub fn channel(&self, name: impl Into<String>) -> Channel {
         Channel::new(self.bus().clone(), name.into())
+    }
+
+    /// Makes a channel durable: what is emitted to it is kept in the store before the reply of its request goes out, and is
+    /// delivered at least once (spec N1). `call` is as before. Listeners of the channel may be bound before or after, and may be
+    /// in another process if the store is.
+    ///
+    /// It may block, while the store is opened.
+    ///
+    /// # Errors
+    /// [`Refused`](crate::ErrorKind::Refused) for a name that is none, for the channel `server`, for a channel that is durable
+    /// already, and if the store keeps events of the channel under settings that do not fit;
+    /// [`Closed`](crate::ErrorKind::Closed).
+    pub fn make_durable(
+        &self,
+        channel: &str,
+        options: DurableOptions,
+        store: Arc<dyn EventStore>,
+    ) -> Result<(), Error> {
+        let made = self.bus().make_durable(channel, options, store);
+        made.or_error(
+            ErrorKind::Refused,
+            format!("the channel `{channel}` cannot be made durable"),
+        )
     }
 
     /// Calls and emits the application's events from code outside any request. It does not keep the application alive:

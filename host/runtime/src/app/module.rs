@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use pointwork_core::routing::{DeclaredRoute, MethodFilter};
 use pointwork_core::{BodyMode, Bus, Origin, Route, RouteRecord, Subscription};
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ impl ModuleInfo {
 
 /// A component with its SHA-256, in hex.
 pub(crate) struct Component {
-    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) bytes: Bytes,
     pub(crate) digest: String,
 }
 

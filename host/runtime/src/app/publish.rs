@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pointwork_core::RouteRecord;
 
 use super::App;
@@ -17,7 +18,7 @@ pub(super) enum Proposal {
     /// A version of a component becomes current.
     Install {
         module: Arc<Module>,
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         purpose: Purpose,
     },
     /// The previous version becomes current again: as requested, or because the current one failed its trial.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pointwork_core::{Caller, Executor};
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
@@ -25,7 +26,7 @@ use crate::{Error, ErrorKind, Isolation, ModuleLimits, ModuleOptions, OrError};
 /// Cancelled, it has no effect; see [`Compiler::component`](crate::component::compiler::Compiler::component).
 pub(crate) async fn compile(
     name: &str,
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     options: &ModuleOptions,
     engines: &Arc<Engines>,
     threads: &Arc<Threads>,

@@ -10,6 +10,7 @@ use super::output::Output;
 use super::spans::running_task;
 use crate::guest::bindings::{context, environment, types};
 use crate::guest::instant::{at, by_system_clock};
+use crate::variables::PROGRAM;
 
 /// The random numbers that are fetched at once: the system call costs more than the number.
 const RANDOM_NUMBERS: usize = 64;
@@ -139,15 +140,15 @@ impl environment::Host for Guest {
     }
 
     fn variables(&mut self) -> Result<Vec<types::Property>> {
-        // Outside of a call, as when its manifest is read, the module depends on nothing.
-        if self.own.arrived.is_none() {
-            return Ok(Vec::new());
-        }
+        // Outside of a call, as when its manifest is read, the module depends on nothing but its program.
+        let is_called = self.own.arrived.is_some();
         let property = |(name, value): &(String, String)| types::Property {
             name: name.clone(),
             value: value.clone(),
         };
-        Ok(self.variables.iter().map(property).collect())
+        let known = self.variables.iter();
+        let known = known.filter(|(name, _)| is_called || name == PROGRAM);
+        Ok(known.map(property).collect())
     }
 }
 

@@ -25,7 +25,7 @@ use super::output::{LineBuffer, LineLog, OutputStream};
 use super::spans::CurrentCall;
 use crate::grants::{Access, Capability, Grants};
 use crate::guest::limiter::Exceeded;
-use crate::variables::Values;
+use crate::variables::{PROGRAM, Values};
 
 /// The most bytes of one list of headers that a guest makes for a request of its own.
 const MAX_FIELDS: usize = 32 * 1024;
@@ -66,7 +66,7 @@ impl Wasi {
             builder.stdout(standard).stderr(error);
         }
         if grants.has(Capability::Environment) {
-            for (name, value) in variables.iter() {
+            for (name, value) in variables.iter().filter(|(name, _)| name != PROGRAM) {
                 builder.env(name, value);
             }
         }

@@ -21,7 +21,6 @@ use crate::guest::spans::TaskSpan;
 use crate::scheduling::admission::{Counted, InFlight};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
-use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::threads::{Priority, Threads};
 
@@ -438,11 +437,11 @@ impl AsyncPool {
             slot,
             first,
         };
-        let driver = DriverSlot::new(driver.drive());
+        let driver = DriverSlot::new(driver.drive(), threads.clone());
         let keeper = driver.clone().keep();
         // Nobody else sets it.
         let _ = state.driver.set(driver);
-        let driving = GuestWork::new(noticed(keeper, pre.clone(), state.clone(), pool.clone()));
+        let driving = Box::pin(noticed(keeper, pre.clone(), state.clone(), pool.clone()));
         let metered = Metered::new(driving, Duration::ZERO, pre.version.limits.cpu, history).per_burst();
         self.threads.spawn_at(Priority::Normal, async move {
             let end = match run_to_end(metered, &threads).await {
@@ -472,8 +471,8 @@ impl AsyncPool {
 /// one may be short: the clock goes on while the guest waits.
 const LOOPING: u32 = 5;
 
-/// Drives an instance, and notices when its guest loops: calls that it did not take go to others. It takes no further calls
-/// once code that goes on after its call has used the processor time of a call; the instance ends with the calls that it has.
+/// Drives an instance, and notices when its guest loops. It takes no further calls once code that goes on after its call has used
+/// the processor time of a call; the instance ends with the calls that it has.
 async fn noticed<T>(
     driving: impl Future<Output = T>,
     pre: Arc<ModulePre>,
@@ -492,7 +491,7 @@ async fn noticed<T>(
         }
         slices = if used { slices.saturating_add(1) } else { 0 };
         let busy = slices >= LOOPING;
-        let became_busy = !state.busy.swap(busy, Ordering::Relaxed) && busy;
+        let changed = state.busy.swap(busy, Ordering::Relaxed) != busy;
         let cpu = pre.version.limits.cpu;
         let retired = state.used_after_calls() > cpu && state.close();
         if retired {
@@ -502,7 +501,8 @@ async fn noticed<T>(
                 "an instance was retired: code that went on after its calls used {cpu:?} (`cpu`)"
             );
         }
-        if (became_busy || retired)
+        // Calls that it did not take go to others; it takes calls that wait once its guest let go of the processor.
+        if (changed || retired)
             && let Some(pool) = pool.upgrade()
         {
             pool.distribute();

@@ -167,7 +167,8 @@ impl Call for Event {
         exports.deliver
     }
 
-    fn lower(self, guest: &mut Guest) -> wasmtime::Result<Self::Params> {
+    fn lower(mut self, guest: &mut Guest) -> wasmtime::Result<Self::Params> {
+        self.delivery.set_waiting(false);
         let delivery = guest.table.push(self.delivery)?;
         Ok((self.listener, delivery, self.payload))
     }

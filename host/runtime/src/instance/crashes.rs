@@ -105,8 +105,11 @@ pub(crate) fn drained(pre: &ModulePre) -> Crash {
     crash(pre, CrashKind::Limit, message).at_limit("drain")
 }
 
-/// A call whose task or instance ended by a panic of the host.
+/// A call whose task or instance ended by a panic of the host, or with the threads of an application that closes.
 pub(crate) fn panicked(pre: &ModulePre, history: Option<&CallHistory>, message: String) -> Crash {
+    if pre.cut.is_cancelled() {
+        return drained(pre);
+    }
     pre.crashed(history);
     crash(pre, CrashKind::Panic, message)
 }

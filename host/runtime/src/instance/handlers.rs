@@ -168,8 +168,9 @@ struct WasmListener {
 }
 
 impl Listener for WasmListener {
-    fn deliver(&self, delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
+    fn deliver(&self, mut delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
         let version = &self.instances.pre.version;
+        delivery.set_waiting(true);
         let in_flight = match version.admission.admit() {
             Ok(in_flight) => in_flight,
             Err(left) => {

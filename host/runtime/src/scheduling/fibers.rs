@@ -12,6 +12,7 @@ use pointwork_core::BoxFuture;
 
 use crate::scheduling::meter::is_slice_used;
 use crate::scheduling::signals::take_faults;
+use crate::scheduling::threads::hand_tasks_over;
 
 type Work = Box<dyn FnOnce()>;
 
@@ -30,6 +31,10 @@ thread_local! {
     static WAKER: Cell<Option<WakerIdentity>> = const { Cell::new(None) };
     /// Waits for the end of the outermost of them.
     static WAITING: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
+    /// Guest code that this thread polls again after the works that it runs.
+    static LEFT: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
+    /// Whether the thread is within [`blocking`].
+    static IS_BLOCKED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `work` on the stack of the thread itself: at once where no guest is polled or dropped on this thread, otherwise as soon
@@ -62,6 +67,29 @@ pub fn on_fiber() -> bool {
     DEPTH.get() > 0
 }
 
+/// Runs work that blocks the thread for a while, in a work of [`off_fiber`] or elsewhere: a wait for a request, which a function of
+/// the host sends to the application that called it. Meanwhile other threads run the guests and the tasks that this thread would
+/// run after it.
+pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    struct Restored(bool);
+
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            IS_BLOCKED.set(self.0);
+        }
+    }
+
+    let _restored = Restored(IS_BLOCKED.replace(true));
+    for guest in LEFT.with_borrow(Vec::clone) {
+        guest.wake();
+    }
+    hand_tasks_over(work)
+}
+
+pub(super) fn is_blocked() -> bool {
+    IS_BLOCKED.get()
+}
+
 /// Whether a task that waits for the end of a work of [`off_fiber`] need not be woken by this waker: the work was queued
 /// in a poll of the guest's own task, which is polled again after it.
 pub fn is_polled_again(waker: &Waker) -> bool {
@@ -86,21 +114,43 @@ impl Entered {
     /// Leaves it, and runs what waits for that. The result is whether there was anything.
     pub(super) fn leave(self) -> bool {
         drop(self);
+        DEPTH.get() == 0 && run_waiting(&mut || ())
+    }
+
+    /// The same for guest code that another thread may poll meanwhile. `begin` is called before the first work, and `waker` is
+    /// woken if a work blocks the thread.
+    pub(super) fn leave_for(self, waker: &Waker, begin: &mut dyn FnMut()) -> bool {
+        drop(self);
         if DEPTH.get() > 0 {
             return false;
         }
-        let mut any = false;
-        loop {
-            let waiting = WAITING.take();
-            if waiting.is_empty() {
-                return any;
-            }
-            any = true;
-            for work in waiting {
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-                    let panic = pointwork_core::panic_message(&*panic);
-                    tracing::error!("work of the host beside a guest panicked: {panic}");
-                }
+        let was_blocked = IS_BLOCKED.replace(false);
+        let ran = run_waiting(&mut || {
+            begin();
+            LEFT.with_borrow_mut(|left| left.push(waker.clone()));
+        });
+        IS_BLOCKED.set(was_blocked);
+        if ran {
+            LEFT.with_borrow_mut(Vec::pop);
+        }
+        ran
+    }
+}
+
+fn run_waiting(begin: &mut dyn FnMut()) -> bool {
+    let mut any = false;
+    loop {
+        let waiting = WAITING.take();
+        if waiting.is_empty() {
+            return any;
+        }
+        if !std::mem::replace(&mut any, true) {
+            begin();
+        }
+        for work in waiting {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+                let panic = pointwork_core::panic_message(&*panic);
+                tracing::error!("work of the host beside a guest panicked: {panic}");
             }
         }
     }

@@ -5,23 +5,30 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use tokio::task::{AbortHandle, JoinError};
 
 use crate::scheduling::call_history::{CallHistory, LoopingCall};
-use crate::scheduling::fibers::GuestWork;
 use crate::scheduling::threads::{Priority, Threads};
 
 /// A time slice: a guest that runs for so long is interrupted, to yield or to be ended.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
-/// The processor time of a call at normal priority; past it, the call has low priority.
+/// The processor time of a call at normal priority; past it, the call has low priority, until it has waited for as
+/// long as it computed beyond that.
 ///
 /// A call of a handler that is known to loop has one slice. One whose calls often crash has nothing, since each crash
 /// costs a new instance.
 const NORMAL_PRIORITY: Duration = Duration::from_millis(50);
+
+/// A slice at low priority that took so long, and hardly any processor time, found the processors taken by others.
+const STARVED: Duration = Duration::from_millis(200);
+
+/// The part of that time which the call then has at normal priority, so that every call comes to its end. Each thread of low
+/// priority takes no more than this part of a processor from others, whatever the number of calls.
+const RELIEF: u32 = 25;
 
 thread_local! {
     /// Whether a guest on this thread used up its slice since [`take_slice_used`] was called last.
@@ -43,39 +50,48 @@ pub(crate) fn take_slice_used() -> bool {
     SLICE_USED.replace(false)
 }
 
-/// A future of guest code, with a meter.
-pub(crate) struct Metered<T> {
-    work: GuestWork<T>,
+/// A future that polls guest code, with a meter.
+pub(crate) struct Metered<W> {
+    work: W,
     limit: Duration,
     used: Duration,
+    /// The part of it that no pause made up for.
+    burst: Duration,
+    /// When the last pause began, unless a pause sets the meter to zero.
+    paused: Option<Instant>,
     /// Whether a pause sets the meter to zero.
     resets: bool,
     priority: Priority,
     history: Arc<CallHistory>,
     /// There while it has low priority because of its own use.
     looping: Option<LoopingCall>,
+    /// It has normal priority until its burst is so long, see [`RELIEF`].
+    relieved_until: Duration,
 }
 
 /// How a run of a [`Metered`] future ended.
-enum Progress<T> {
-    Done(T),
+enum Progress<W: Future> {
+    Done(W::Output),
     /// It continues at another priority.
-    Reschedule(Metered<T>),
+    Reschedule(Metered<W>),
     /// It used more than its limit, and is dropped.
     OverLimit,
 }
 
-impl<T> Metered<T> {
+impl<W> Metered<W> {
     /// A call that has used so much already. All of its time counts.
-    pub(crate) fn new(work: GuestWork<T>, used: Duration, limit: Duration, history: Arc<CallHistory>) -> Self {
+    pub(crate) fn new(work: W, used: Duration, limit: Duration, history: Arc<CallHistory>) -> Self {
         let mut metered = Self {
             work,
             limit,
             used,
+            burst: used,
+            paused: None,
             resets: false,
             priority: Priority::Normal,
             history,
             looping: None,
+            relieved_until: Duration::ZERO,
         };
         metered.choose_priority();
         metered
@@ -91,8 +107,9 @@ impl<T> Metered<T> {
     fn choose_priority(&mut self) -> bool {
         let before = self.priority;
         let loops = self.history.loops();
-        let over = self.used > if loops { Duration::ZERO } else { NORMAL_PRIORITY };
-        self.priority = if over || self.history.crashes_often() {
+        let over = self.burst >= if loops { SLICE } else { NORMAL_PRIORITY };
+        let is_slow = over || self.history.crashes_often();
+        self.priority = if is_slow && self.burst >= self.relieved_until {
             Priority::Low
         } else {
             Priority::Normal
@@ -113,10 +130,10 @@ impl<T> Metered<T> {
 ///
 /// # Cancel safety
 /// Cancelled, it is dropped.
-pub(crate) async fn run_to_end<T: Send + 'static>(
-    mut metered: Metered<T>,
+pub(crate) async fn run_to_end<W: Future<Output: Send> + Unpin + Send + 'static>(
+    mut metered: Metered<W>,
     threads: &Threads,
-) -> Result<Option<T>, JoinError> {
+) -> Result<Option<W::Output>, JoinError> {
     loop {
         let running = threads.spawn_at(metered.priority, MeteredRun(Some(metered)));
         let _abort = AbortOnDrop(running.abort_handle());
@@ -137,27 +154,42 @@ impl Drop for AbortOnDrop {
 }
 
 /// A [`Metered`] future at its priority, until it ends, its priority changes, or it is over its limit.
-struct MeteredRun<T>(Option<Metered<T>>);
+struct MeteredRun<W>(Option<Metered<W>>);
 
-impl<T> Future for MeteredRun<T> {
-    type Output = Progress<T>;
+impl<W: Future + Unpin> Future for MeteredRun<W> {
+    type Output = Progress<W>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Progress<T>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Progress<W>> {
         let Some(metered) = &mut self.0 else {
             return Poll::Pending;
         };
+        if let Some(paused) = metered.paused.take() {
+            metered.burst = metered.burst.saturating_sub(paused.elapsed());
+            if metered.choose_priority() {
+                return self.reschedule();
+            }
+        }
         take_slice_used();
         // Reading the thread's clock is a system call, which a short burst does without.
-        let begun = (!metered.resets || metered.priority == Priority::Low).then(ThreadTime::now);
+        let is_low = metered.priority == Priority::Low;
+        let begun = (!metered.resets || is_low).then(|| (ThreadTime::now(), Instant::now()));
         let polled = Pin::new(&mut metered.work).poll(cx);
         let slice_used = take_slice_used();
         if let Poll::Ready(output) = polled {
             return Poll::Ready(Progress::Done(output));
         }
-        if metered.resets && !slice_used {
-            metered.used = Duration::ZERO;
-        } else {
-            metered.used += begun.map_or(SLICE, |begun| begun.elapsed());
+        let (used, took) = begun.map_or((SLICE, SLICE), |(cpu, wall)| (cpu.elapsed(), wall.elapsed()));
+        metered.used += used;
+        metered.burst += used;
+        if !slice_used {
+            metered.relieved_until = Duration::ZERO;
+            if metered.resets {
+                (metered.used, metered.burst) = (Duration::ZERO, Duration::ZERO);
+            } else {
+                metered.paused = Some(Instant::now());
+            }
+        } else if is_low && took >= STARVED && took >= used * 10 {
+            metered.relieved_until = metered.burst + (took / RELIEF).min(NORMAL_PRIORITY);
         }
         if metered.used > metered.limit {
             self.0 = None;
@@ -166,8 +198,69 @@ impl<T> Future for MeteredRun<T> {
         if !metered.choose_priority() {
             return Poll::Pending;
         }
+        self.reschedule()
+    }
+}
+
+impl<W: Future> MeteredRun<W> {
+    fn reschedule(&mut self) -> Poll<Progress<W>> {
         self.0
             .take()
             .map_or(Poll::Pending, |metered| Poll::Ready(Progress::Reschedule(metered)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Waker;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_gets_no_processor_at_low_priority_has_some_at_normal_priority() {
+        let mut sleeps = true;
+        let work = poll_fn(move |_| {
+            if std::mem::take(&mut sleeps) {
+                thread::sleep(STARVED);
+            } else {
+                let begun = ThreadTime::now();
+                while begun.elapsed() < SLICE {}
+            }
+            slice_used();
+            Poll::<()>::Pending
+        });
+        let history = Arc::default();
+        let metered = Metered::new(work, NORMAL_PRIORITY * 2, Duration::from_secs(1), history);
+        assert_eq!(metered.priority, Priority::Low);
+        let mut run = MeteredRun(Some(metered));
+        let mut cx = TaskContext::from_waker(Waker::noop());
+        let Poll::Ready(Progress::Reschedule(metered)) = Pin::new(&mut run).poll(&mut cx) else {
+            panic!("it goes on at another priority");
+        };
+        assert_eq!(metered.priority, Priority::Normal);
+        let mut run = MeteredRun(Some(metered));
+        let again = (0..10).find_map(|_| match Pin::new(&mut run).poll(&mut cx) {
+            Poll::Ready(Progress::Reschedule(metered)) => Some(metered.priority),
+            _ => None,
+        });
+        assert_eq!(again, Some(Priority::Low));
+    }
+
+    #[test]
+    fn a_call_that_waits_long_enough_has_normal_priority_again() {
+        let work = poll_fn(|_| Poll::<()>::Pending);
+        let metered = Metered::new(work, NORMAL_PRIORITY * 2, Duration::from_secs(1), Arc::default());
+        assert_eq!(metered.priority, Priority::Low);
+        let mut run = MeteredRun(Some(metered));
+        let mut cx = TaskContext::from_waker(Waker::noop());
+        assert!(Pin::new(&mut run).poll(&mut cx).is_pending());
+        thread::sleep(NORMAL_PRIORITY * 2);
+        let Poll::Ready(Progress::Reschedule(metered)) = Pin::new(&mut run).poll(&mut cx) else {
+            panic!("it goes on at another priority");
+        };
+        assert_eq!(metered.priority, Priority::Normal);
+        assert!(metered.used >= NORMAL_PRIORITY * 2, "the limit counts all of it");
     }
 }

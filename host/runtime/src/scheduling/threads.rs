@@ -1,5 +1,6 @@
 //! The scheduler threads of an application.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
@@ -22,6 +23,20 @@ pub(crate) enum Priority {
     Normal,
     /// Runs only when no thread of normal priority wants the processor.
     Low,
+}
+
+thread_local! {
+    /// Whether this is a thread of [`Threads`].
+    static IS_SCHEDULER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work that blocks the thread. Another thread runs the tasks of a scheduler thread meanwhile.
+pub(super) fn hand_tasks_over<T>(work: impl FnOnce() -> T) -> T {
+    if IS_SCHEDULER.get() {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
 }
 
 /// Three thread pools, beside the threads of the server framework: one for the application's own work (emitted events,
@@ -71,17 +86,20 @@ impl Drop for ThreadPool {
 
 impl Threads {
     pub(crate) fn start() -> Result<Self, Error> {
-        let pool = |name: &str| {
+        let pool = |name: &str, begin: fn()| {
             let mut builder = Builder::new_multi_thread();
-            builder.thread_name(name);
+            builder.thread_name(name).on_thread_start(move || {
+                IS_SCHEDULER.set(true);
+                begin();
+            });
             builder
         };
         // With an interval of 1, timers and sockets of the thread run as soon as a guest yields.
         Ok(Self {
             ended: Arc::default(),
-            work: ThreadPool::start(pool("pointwork-work").on_thread_start(leave_file_size))?,
-            normal: ThreadPool::start(pool("pointwork-guest").event_interval(1))?,
-            low: ThreadPool::start(pool("pointwork-slow").event_interval(1).on_thread_start(lower_priority))?,
+            work: ThreadPool::start(&mut pool("pointwork-work", leave_file_size))?,
+            normal: ThreadPool::start(pool("pointwork-guest", || ()).event_interval(1))?,
+            low: ThreadPool::start(pool("pointwork-slow", lower_priority).event_interval(1))?,
         })
     }
 

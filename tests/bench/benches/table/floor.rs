@@ -1,4 +1,5 @@
-//! What a request costs without Pointwork: its message and its reply, and its call of a guest with wasmtime alone.
+//! What parts of a request cost alone: its message and its reply, its call of a guest with wasmtime, its line in the access log
+//! with tracing-subscriber, and the framing of its head.
 
 use std::hint::black_box;
 
@@ -6,6 +7,8 @@ use anyhow::Result;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response};
 use pointwork::Body;
+use pointwork_core::adapter::Framing;
+use tracing::Dispatch;
 use wasmtime::component::{Component, Linker, Resource, ResourceType, TypedFunc};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
@@ -23,6 +26,50 @@ pub(crate) fn messages(path: &str) -> Result<()> {
         .insert("content-length", HeaderValue::from_static("2"));
     black_box(reply);
     Ok(())
+}
+
+/// Writes lines to nowhere.
+pub(crate) fn access_log() -> Dispatch {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::sink)
+        .with_ansi(false)
+        .into()
+}
+
+/// A span and a line with the fields of the access log.
+pub(crate) fn line(path: &str) {
+    let span = tracing::info_span!(
+        "request",
+        method = %http::Method::GET,
+        path,
+        request_id = %"00000007-7",
+        route = "/native/:id",
+        module = "native",
+        controller = "native",
+        handler = "native",
+    );
+    // Handlers run in the span, so that their lines have its fields.
+    span.in_scope(|| black_box(()));
+    tracing::info!(parent: &span, status = 200, micros = 7_u64, "replied");
+}
+
+/// The bytes of a head, and who follows them.
+pub(crate) struct Head {
+    bytes: Vec<u8>,
+    framing: Framing,
+}
+
+impl Head {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: b"GET /items/7 HTTP/1.1\r\nhost: bench\r\nuser-agent: bench/1\r\naccept: */*\r\n\r\n".to_vec(),
+            framing: Framing::new(64 * 1024),
+        }
+    }
+
+    pub(crate) fn follow(&mut self) {
+        self.framing.follow(black_box(&mut self.bytes));
+    }
 }
 
 /// A handler that asks its context for a parameter and returns it.

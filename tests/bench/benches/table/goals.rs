@@ -39,6 +39,22 @@ const GOALS: &[(&str, &str, Goal)] = &[
     ),
     ("`pointwork serve` to `wasmtime serve`, WASI 0.2", "11", AtLeast(16.0)),
     ("`pointwork serve` to `wasmtime serve`, WASI 0.3", "3.0", AtLeast(4.3)),
+    (
+        "TypeScript, with a call: user µs over Rust, with a call",
+        "",
+        AtMost(10.0),
+    ),
+    ("Python, with a call: user µs over Rust, with a call", "", AtMost(18.0)),
+    (
+        "TypeScript, with a call to NestJS on Fastify, with an event",
+        "",
+        AtLeast(1.33),
+    ),
+    (
+        "Python, with a call to FastAPI on uvicorn, with an event",
+        "",
+        AtLeast(2.5),
+    ),
     ("in process, native, µs", "1.15", AtMost(0.6)),
     ("in process, synchronous, µs", "3.06", AtMost(1.8)),
     ("in process, synchronous with a call, µs", "4.54", AtMost(2.8)),
@@ -70,6 +86,9 @@ const GOALS: &[(&str, &str, Goal)] = &[
         "",
         AtMost(1.0),
     ),
+    ("a durable emit to a synchronisation of the disk", "", AtMost(1.5)),
+    ("a call over NATS to a request of the bare client", "", AtMost(2.0)),
+    ("a durable emit to a publish of the bare client", "", AtMost(1.3)),
     ("1,000 waiting, synchronous to native", "(0.74)", AtLeast(0.85)),
     ("1,000 waiting, asynchronous to native", "(0.67)", AtLeast(0.85)),
     // A request's own and its instance's pages; the goal is without these.

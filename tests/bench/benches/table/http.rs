@@ -15,7 +15,7 @@ use crate::server::command;
 use crate::{Table, peers};
 
 /// A server, and the request for it.
-struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     name: String,
     /// Made when it is wanted: some are built or installed first.
     command: Box<dyn FnOnce() -> Result<Command> + 'a>,
@@ -25,7 +25,7 @@ struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    fn new(
+    pub(crate) fn new(
         name: impl Into<String>,
         path: &str,
         references: &[String],
@@ -154,7 +154,7 @@ const NEST: &str = "NestJS on Fastify";
 const FASTAPI: &str = "FastAPI on uvicorn";
 
 /// Measures the wanted subjects and those with which they are compared.
-fn section(table: &mut Table, title: &str, subjects: Vec<Subject<'_>>) -> Result<()> {
+pub(crate) fn section(table: &mut Table, title: &str, subjects: Vec<Subject<'_>>) -> Result<()> {
     let is_wanted = |name: &String| table.wants(title, name);
     let wanted: Vec<String> = subjects
         .iter()

@@ -10,9 +10,12 @@
 //! sections are words too. `--quick` takes a minute or two and sees large differences only. `--rounds 15` and `--seconds 5` set
 //! the number of rounds, and the length of a burst of requests over HTTP.
 
+mod durable;
 mod floor;
 mod goals;
 mod http;
+mod languages;
+mod nats;
 mod peers;
 mod process;
 mod server;
@@ -73,14 +76,20 @@ fn main() -> Result<()> {
     if let Some(form) = option("--server") {
         return server::run(&form);
     }
+    if let Some(what) = option("--instances") {
+        return languages::print(&what);
+    }
     if let Some(form) = option("--memory") {
         return waiting::print_memory(&form);
     }
     let mut table = Table::new()?;
     print_machine()?;
     http::measure(&mut table)?;
+    languages::measure(&mut table)?;
     process::measure(&mut table)?;
     waiting::measure(&mut table)?;
+    durable::measure(&mut table)?;
+    nats::measure(&mut table)?;
     start::measure(&mut table)?;
     streams::measure(&mut table)?;
     goals::print(&table);

@@ -12,7 +12,7 @@ use pointwork_load::{Estimate, median, spent, turns};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::Table;
-use crate::floor::{Wasmtime, messages};
+use crate::floor::{Head, Wasmtime, access_log, line, messages};
 
 const SECTION: &str = "in process";
 
@@ -75,28 +75,38 @@ fn requests(table: &mut Table, runtime: &Runtime, app: &App, subjects: &[(&str, 
     Ok(())
 }
 
-/// What is left of a request without Pointwork.
+/// What parts of a request cost alone.
 fn floors(table: &Table) -> Result<()> {
     const CALLS: u32 = 20_000;
+    const NAMES: [&str; 4] = [
+        "a request and its reply",
+        "a call of a guest, with wasmtime alone",
+        "a line of the access log, with tracing-subscriber alone",
+        "the framing of a head, which hyper's parser does not check",
+    ];
     let runtime = Builder::new_current_thread().build()?;
     let failed = |error: wasmtime::Error| anyhow!("{error:?}");
     let mut wasmtime = runtime.block_on(Wasmtime::new()).map_err(failed)?;
-    let times = turns(2 * table.rounds, 2, |subject| {
+    let log = access_log();
+    let mut head = Head::new();
+    let times = turns(2 * table.rounds, NAMES.len(), |subject| {
         let began: f64 = spent(id())?.iter().sum();
         runtime.block_on(async {
+            let _log = tracing::dispatcher::set_default(&log);
             for _ in 0..CALLS {
                 match subject {
                     0 => messages("/native/42")?,
-                    _ => wasmtime.call().await.map_err(failed)?,
+                    1 => wasmtime.call().await.map_err(failed)?,
+                    2 => line("/native/42"),
+                    _ => head.follow(),
                 }
             }
             anyhow::Ok(())
         })?;
         Ok((spent(id())?.iter().sum::<f64>() - began) / f64::from(CALLS))
     })?;
-    println!("\n| without Pointwork | processor µs | 95 % |\n|---|---|---|");
-    let names = ["a request and its reply", "a call of a guest, with wasmtime alone"];
-    for (times, name) in times.iter().zip(names) {
+    println!("\n| alone | processor µs | 95 % |\n|---|---|---|");
+    for (times, name) in times.iter().zip(NAMES) {
         let Estimate { middle, low, high } = Estimate::of(times.iter().copied());
         println!("| {name} | {middle:.2} | {low:.2}–{high:.2} |");
     }

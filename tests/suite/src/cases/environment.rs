@@ -2,7 +2,7 @@
 //! `variables.rs`.
 
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -45,6 +45,11 @@ fn now() -> Result<(u64, u32)> {
     Ok((since.as_secs(), since.subsec_nanos()))
 }
 
+/// The clock of a language may tell no less: the time of a request is after what was before.
+async fn a_millisecond() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
+}
+
 async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let tells = Program::new().step(Step::Now).say("|").step(Step::Now);
@@ -53,6 +58,7 @@ async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> R
         let live = harness.start(module(form, "m", |t| t.get("it", tells))).await?;
         let (mut latest, mut monotonic) = (now()?, (0, 0));
         for _ in 0..3 {
+            a_millisecond().await;
             let text = live.get("/it").await?.text();
             let told: Vec<_> = text.split('|').collect();
             assert_eq!(told[0], told[1], "{form}: it stands still within a call");
@@ -79,6 +85,7 @@ async fn the_time_of_a_listener_is_the_arrival_of_its_event(harness: Harness) ->
             .load("asks", form.form(asks).build());
         let live = harness.start(app).await?;
         let before = now()?;
+        a_millisecond().await;
         let text = live.get("/it").await?.text();
         // The payload of the event was `null`.
         let time = time(text.trim_start_matches("null"))?;

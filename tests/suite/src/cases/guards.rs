@@ -135,7 +135,8 @@ async fn a_guard_that_traps_or_loops_ends_its_request_alone(harness: Harness) ->
         assert_eq!(crash.kind, CrashKind::Trap);
         let reply = live.get("/odd/loops").await?;
         assert!(reply.status >= 500, "{}", reply.text());
-        let limited = |crash: &pointwork_core::Crash| crash.limit.as_deref() == Some("cpu");
+        // A busy machine may give the loop so little of the processor that the deadline comes first.
+        let limited = |crash: &pointwork_core::Crash| matches!(crash.limit.as_deref(), Some("cpu" | "deadline"));
         live.crashes().expect("the limit", limited).await?;
         assert_eq!(live.send(get("/bookings/admin", "ada")).await?.status, 200);
         live.shutdown().await;

@@ -9,6 +9,7 @@ use super::watch::Gate;
 use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::guest::{Program, Step};
+use crate::languages::patience;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -122,7 +123,7 @@ async fn instances_are_reused(harness: Harness) -> Result<()> {
 }
 
 async fn many_requests_at_once_are_all_answered(harness: Harness) -> Result<()> {
-    const MANY: u32 = 64;
+    let many = 64 / patience();
     let gate = Gate::new();
     let module = at_root(|t| t.get("it/:n", Program::new().say("\"").param("n").say("\"").call("app:gate")));
     let live = harness
@@ -130,9 +131,9 @@ async fn many_requests_at_once_are_all_answered(harness: Harness) -> Result<()> 
         .await?;
     let client = *live;
     let ask = |n| async move { client.get(&format!("/it/{n}")).await };
-    let asked = tokio::spawn(join_all((0..MANY).map(ask)));
+    let asked = tokio::spawn(join_all((0..many).map(ask)));
     // No request is answered before all have arrived.
-    gate.arrived(MANY).await?;
+    gate.arrived(many).await?;
     gate.open();
     for (n, reply) in asked.await?.into_iter().enumerate() {
         assert_eq!(reply?.text(), format!("\"{n}\""));

@@ -187,9 +187,19 @@ pub fn with_module(component: &[u8], text: &str) -> Vec<u8> {
 
 /// The same component with another core module, as text, in it, and so many instances of that.
 pub fn with_instances(component: &[u8], text: &str, count: u32) -> Vec<u8> {
-    let parsed = wasmparser::Parser::new(0).parse_all(component);
-    let modules = parsed.filter(|payload| matches!(payload, Ok(wasmparser::Payload::ModuleSection { .. })));
-    let number = u32::try_from(modules.count()).expect("a few modules");
+    // Components within it have numbers of their own.
+    let (mut number, mut depth) = (0, 0usize);
+    for payload in wasmparser::Parser::new(0).parse_all(component).flatten() {
+        match payload {
+            wasmparser::Payload::ModuleSection { .. } => {
+                number += u32::from(depth == 0);
+                depth += 1;
+            }
+            wasmparser::Payload::ComponentSection { .. } => depth += 1,
+            wasmparser::Payload::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
     let mut section = leb128(count);
     for _ in 0..count {
         // Instantiate that module, without arguments.

@@ -1,11 +1,11 @@
 //! The functions of the contract that a synthetic guest imports.
 
-use super::Guest;
+use super::{Guest, tasks};
 
 /// The interface, the function's name, its name in the core module, and the number of parameters of the core function.
-type Function = (&'static str, &'static str, &'static str, usize);
+type Function<'a> = (&'a str, &'a str, &'a str, usize);
 
-const CONTEXT: &[Function] = &[
+const CONTEXT: &[Function<'static>] = &[
     ("context", "method", "[method]context.method", 2),
     ("context", "path", "[method]context.path", 2),
     ("context", "scheme", "[method]context.scheme", 2),
@@ -41,7 +41,7 @@ const CONTEXT: &[Function] = &[
 ];
 
 /// The functions of `context-sync` and `context-async`. A plain import of an async function blocks as a synchronous one does,
-/// and has the same core function.
+/// and has the same core function. Another one does not block, and gets more than four parameters through memory.
 const WAITING: &[(&str, &str, usize)] = &[
     ("body", "body", 2),
     ("body_text", "text", 2),
@@ -50,8 +50,9 @@ const WAITING: &[(&str, &str, usize)] = &[
     ("write", "write", 4),
     ("finish", "finish", 2),
 ];
+const CALL_ON: (&str, &str, usize) = ("call_on", "call", 9);
 
-const DELIVERY: &[Function] = &[
+const DELIVERY: &[Function<'static>] = &[
     ("events", "event", "[method]delivery.event", 2),
     ("events", "event_id", "[method]delivery.id", 2),
     ("events", "origin", "[method]delivery.request-id", 2),
@@ -62,11 +63,11 @@ const DELIVERY: &[Function] = &[
 ];
 
 /// The functions that return a number.
-const NUMBERS: &[Function] = &[
+const NUMBERS: &[Function<'static>] = &[
     ("context", "cancelled", "[method]context.cancelled", 1),
     ("environment", "random", "random", 0),
 ];
-const DELIVERY_NUMBERS: &[Function] = &[
+const DELIVERY_NUMBERS: &[Function<'static>] = &[
     ("events", "cancelled_on", "[method]delivery.cancelled", 1),
     ("events", "attempt", "[method]delivery.attempt", 1),
 ];
@@ -79,21 +80,17 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         ("context-sync", "events-sync")
     };
     let mut functions = CONTEXT.to_vec();
-    functions.extend(
-        WAITING
-            .iter()
-            .map(|&(here, there, params)| (context, here, there, params)),
-    );
     if context == "context-async" {
         functions.push((context, "closed", "closed", 1));
     }
+    let mut waiting: Vec<_> = WAITING.iter().map(|&function| (context, function)).collect();
     let mut numbers = NUMBERS.to_vec();
     if !guest.channels.is_empty() {
         functions.extend(DELIVERY);
-        functions.push((events, "call_on", "call", 9));
+        waiting.push((events, CALL_ON));
         numbers.extend(DELIVERY_NUMBERS);
     }
-    let contract = |function: Function, result: &str| {
+    let contract = |function: Function<'_>, result: &str| {
         let (interface, here, there, params) = function;
         let interface = format!("pointwork:module/{interface}@{version}");
         import(
@@ -105,6 +102,16 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
     };
     let functions = functions.into_iter().map(|function| contract(function, ""));
     let numbers = numbers.into_iter().map(|function| contract(function, "(result i32)"));
+    let waiting = waiting.into_iter().map(|(interface, (here, there, params))| {
+        if !guest.is_concurrent() {
+            return contract((interface, here, there, params), "");
+        }
+        let params = if params > 5 { 2 } else { params };
+        contract(
+            (interface, here, &format!("[async-lower]{there}"), params),
+            "(result i32)",
+        )
+    });
     let foreign = guest.foreign_import.iter().map(|foreign| {
         let item = ForeignItem::find(foreign);
         import(foreign, item.core_name, "foreign", item.signature)
@@ -113,10 +120,17 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         let interface = format!("pointwork:module/log@{version}");
         import(&interface, function, "later", "")
     });
-    functions.chain(numbers).chain(foreign).chain(later).collect()
+    let tasks = guest.is_concurrent().then(|| tasks::imports(version));
+    functions
+        .chain(numbers)
+        .chain(waiting)
+        .chain(foreign)
+        .chain(later)
+        .chain(tasks)
+        .collect()
 }
 
-fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {
+pub(super) fn import(interface: &str, there: &str, here: &str, signature: &str) -> String {
     format!("(import \"{interface}\" \"{there}\" (func ${here} {signature}))\n")
 }
 

@@ -5,6 +5,7 @@
 //! then a component, in milliseconds. The declarations are not checked here: an invalid method, a pattern that does not
 //! parse and a channel without a name reach the host unchanged.
 
+mod code;
 mod component;
 mod declarations;
 mod ends;
@@ -13,6 +14,7 @@ mod layout;
 mod module;
 mod program;
 mod steps;
+mod tasks;
 
 pub use component::{
     componentize, contract, core_module, finish, foreign_component, laden, truncated_component, wit_dir,
@@ -143,8 +145,7 @@ impl Guest {
         self
     }
 
-    /// Targets the asynchronous world. The code stays synchronous, like that of a language without async: an instance
-    /// has one call in flight at a time.
+    /// Targets the asynchronous world. An instance has several calls in flight.
     #[must_use]
     pub fn asynchronous(mut self) -> Self {
         self.asynchronous = true;
@@ -179,7 +180,8 @@ impl Guest {
         self.contract_version(version)
     }
 
-    /// Imports the functions that wait of the other form.
+    /// Imports the functions that wait of the other form. Its own code is synchronous, like that of a language without async:
+    /// an instance has one call in flight at a time.
     #[must_use]
     pub fn waits_in_the_other_form(mut self) -> Self {
         self.waits_in_the_other_form = true;
@@ -242,11 +244,19 @@ impl Guest {
         self
     }
 
+    /// Whether an instance has several calls in flight.
+    fn is_concurrent(&self) -> bool {
+        self.asynchronous && !self.mixed_forms && !self.waits_in_the_other_form
+    }
+
     /// The bytes of the component.
     ///
     /// # Panics
     /// If the guest cannot be built, or a program has a step of the other role: the test is wrong.
     pub fn build(&self) -> Vec<u8> {
+        if let Some(component) = crate::languages::build(self) {
+            return component;
+        }
         component::build(self).unwrap_or_else(|error| panic!("a synthetic guest does not build: {error:#}"))
     }
 }

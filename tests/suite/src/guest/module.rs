@@ -3,7 +3,7 @@
 use super::declarations::Manifest;
 use super::layout::Data;
 use super::steps::{self, Role};
-use super::{Discovery, Guest, Program, declarations, imports};
+use super::{Discovery, Guest, code, declarations, imports, tasks};
 
 const PRELUDE: &str = include_str!("prelude.wat");
 
@@ -24,13 +24,26 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
         .map(|route| &route.program)
         .filter(|_| !guest.without_code)
         .collect();
-    code.push_str(&programs_of(Role::Handler, &programs, &mut data));
+    code.push_str(&code::functions(
+        Role::Handler,
+        &programs,
+        guest.is_concurrent(),
+        &mut data,
+    ));
     let listeners = guest.channels.iter().flat_map(|channel| &channel.listeners);
     let programs = listeners.map(|listener| &listener.program);
     let programs: Vec<_> = programs.filter(|_| !guest.without_code).collect();
-    code.push_str(&programs_of(Role::Listener, &programs, &mut data));
+    code.push_str(&code::functions(
+        Role::Listener,
+        &programs,
+        guest.is_concurrent(),
+        &mut data,
+    ));
     let heap = data.end();
-    for form in forms(guest) {
+    if guest.is_concurrent() {
+        code.push_str(&tasks::exports(version, heap));
+    }
+    for form in blocking_forms(guest) {
         code.push_str(&format!(
             r#"(func (export "{}#handle") (param $number i32) (param $ctx i32) (result i32)
 (global.set $heap (i32.const {heap}))
@@ -69,11 +82,12 @@ pub(super) fn text(guest: &Guest, version: &str) -> String {
     )
 }
 
-/// The suffixes of the interfaces that the guest exports.
-fn forms(guest: &Guest) -> &'static [&'static str] {
+/// The suffixes of the interfaces that the guest exports as functions that block.
+fn blocking_forms(guest: &Guest) -> &'static [&'static str] {
     match (guest.mixed_forms, guest.asynchronous) {
         (true, _) => &["", "-async"],
         (false, false) => &[""],
+        (false, true) if guest.is_concurrent() => &[],
         (false, true) => &["-async"],
     }
 }
@@ -81,21 +95,6 @@ fn forms(guest: &Guest) -> &'static [&'static str] {
 /// The full name of an interface of the contract.
 fn interface(name: &str, version: &str) -> String {
     format!("pointwork:module/{name}@{version}")
-}
-
-/// A function for each program, and the function that calls the program of a number.
-fn programs_of(role: Role, programs: &[&Program], data: &mut Data) -> String {
-    let name = role.name();
-    let mut code = String::new();
-    let mut dispatch = String::new();
-    for (number, program) in (0..).zip(programs) {
-        code.push_str(&steps::function(role, number, program, data));
-        dispatch.push_str(&format!(
-            "(if (i32.eq (local.get $number) (i32.const {number})) \
-             (then (return (call ${name}_{number} (local.get $handle)))))\n"
-        ));
-    }
-    format!("{code}(func $run_{name} (param $number i32) (param $handle i32) (result i32)\n{dispatch}unreachable)\n")
 }
 
 fn describe(guest: &Guest, version: &str, declared: &Manifest, data: &mut Data) -> String {

@@ -1,5 +1,5 @@
-  ;; Shared by all synthetic guests. The heap is reset at the start of every call, which is sound because an instance serves
-  ;; one call at a time. Imports store their results at address 64.
+  ;; Shared by all synthetic guests. The heap is reset at the start of a call if the instance serves no other one. Imports
+  ;; store their results at address 64.
   (global $text (mut i32) (i32.const 0))
   (global $text_len (mut i32) (i32.const 0))
   (global $kind (mut i32) (i32.const 0))
@@ -10,6 +10,9 @@
   (global $first (mut i32) (i32.const 0))
   (global $mark (mut i32) (i32.const 0))
   (global $all (mut i32) (i32.const 0))
+  (global $at (mut i32) (i32.const 0))
+  ;; How many calls the instance has in flight, in the asynchronous form.
+  (global $tasks (mut i32) (i32.const 0))
 
   (table $things 1 funcref)
 

@@ -1,10 +1,7 @@
-//! The code of each step.
+//! The code of each step that does not wait.
 
-use std::collections::HashMap;
-
-use super::ends;
 use super::layout::{Data, RESULT, Record, Span};
-use super::program::{Program, Step};
+use super::program::Step;
 
 /// The role of a program: a handler has a context, a listener a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +19,7 @@ impl Role {
     }
 
     /// The local variable through which the program calls and emits.
-    fn door(self) -> &'static str {
+    pub(super) fn door(self) -> &'static str {
         match self {
             Self::Handler => "(local.get $ctx)",
             Self::Listener => "(local.get $delivery)",
@@ -45,42 +42,21 @@ pub(super) fn push(span: Span) -> String {
 }
 
 /// Pushes the current text of the program.
-const TEXT: &str = "(global.get $text) (global.get $text_len)";
+pub(super) const TEXT: &str = "(global.get $text) (global.get $text_len)";
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 
-/// The code of a whole handler or listener. Both have the local `$ctx`, which is 0 in a listener until it takes the
-/// context.
-pub(super) fn function(role: Role, number: u32, program: &Program, data: &mut Data) -> String {
-    let head = match role {
-        Role::Handler => "(param $ctx i32) (result i32)",
-        Role::Listener => "(param $delivery i32) (result i32) (local $ctx i32)",
-    };
-    let steps: Vec<_> = program.steps.iter().map(|step| code(role, step, data)).collect();
-    format!(
-        "(func ${}_{number} {head}\n{}\n{})\n",
-        role.name(),
-        steps.join("\n"),
-        ends::code(role, program, data)
-    )
-}
-
-/// The code of steps outside of a handler and a listener, which has neither context nor delivery.
+/// The code of steps outside of a handler and a listener, which has neither context nor delivery. They do not wait.
 pub(super) fn outside(steps: &[Step], data: &mut Data) -> String {
     let codes: Vec<_> = steps.iter().map(|step| code(Role::Handler, step, data)).collect();
     codes.join("\n")
 }
 
-fn code(role: Role, step: &Step, data: &mut Data) -> String {
+pub(super) fn code(role: Role, step: &Step, data: &mut Data) -> String {
     let string = |import: &str| format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_string)");
     match step {
         Step::Say(text) => format!("(call $say {})", push(data.bytes(text))),
         Step::Double(times) => format!("(call $say {TEXT}) ").repeat(*times as usize),
-        Step::Each(steps) => {
-            let again = "(global.set $text_len (global.get $all))";
-            let codes: Vec<_> = steps.iter().map(|step| code(role, step, data)).collect();
-            format!("(global.set $all (global.get $text_len)) {}", codes.join(again))
-        }
         Step::Method => string("method"),
         Step::Path => string("path"),
         Step::RequestId if role == Role::Listener => format!(
@@ -118,12 +94,7 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
                 push(data.bytes(key))
             )
         }
-        Step::Body => body("body", data),
-        Step::BodyText => body("body_text", data),
         Step::Count => "(call $say_number (global.get $count))".to_owned(),
-        Step::Call(event) => call(role, event.as_bytes(), JSON, data),
-        Step::CallBytes(event) => call(role, event, JSON, data),
-        Step::CallAs(event, content_type) => call(role, event.as_bytes(), content_type, data),
         Step::Emit(event) => {
             let emit = match role {
                 Role::Handler => "emit",
@@ -154,24 +125,11 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             let throw = format!("(call $throw (local.get $ctx) {error} (i32.const {RESULT}))");
             format!("{throw} {}", sent(data))
         }
-        Step::Stream(status, chunks) => {
-            // Chunks that are equal have one place in memory.
-            let mut known = HashMap::new();
-            let mut place = |chunk| known.entry(chunk).or_insert_with(|| push(data.bytes(chunk))).clone();
-            let chunks: Vec<String> = chunks.iter().map(&mut place).collect();
-            stream(*status, &chunks, data)
-        }
         Step::UseFirstDelivery => {
             "(if (i32.eqz (global.get $first)) (then (global.set $first (local.get $delivery)))) \
              (local.set $delivery (global.get $first))"
                 .to_owned()
         }
-        Step::StreamText(status) => format!("{} (call $clear)", stream(*status, &[TEXT.to_owned()], data)),
-        Step::Finish => format!(
-            "(if (global.get $writer) (then (call $finish (global.get $writer) (i32.const {RESULT})) \
-             (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0))))"
-        ),
-        Step::Echo => echo(data),
         Step::TakeContext => {
             let none = format!("(call $clear) (call $say {})", push(data.bytes("(none)")));
             format!(
@@ -220,6 +178,16 @@ fn code(role: Role, step: &Step, data: &mut Data) -> String {
             }
             panicked(&format!("(i32.const 1) {exception} {}", push(data.list(&records))))
         }
+        Step::Each(_)
+        | Step::Body
+        | Step::BodyText
+        | Step::Call(_)
+        | Step::CallBytes(_)
+        | Step::CallAs(..)
+        | Step::Stream(..)
+        | Step::StreamText(_)
+        | Step::Finish
+        | Step::Echo => panic!("the step {step:?} may wait, which is for handlers and listeners"),
     }
 }
 
@@ -236,14 +204,6 @@ fn log(target: &str, fields: &[(String, String)], data: &mut Data) -> String {
     let target = push(data.bytes(target));
     let fields = push(data.properties(fields));
     format!("(call $log (i32.const 2) {target} {TEXT} {fields}) (call $clear)")
-}
-
-fn body(import: &str, data: &mut Data) -> String {
-    let say = "(call $say (i32.load (i32.const 68)) (i32.load (i32.const 72)))";
-    format!(
-        "(call ${import} (local.get $ctx) (i32.const {RESULT})) {}",
-        if_failed(data, false, say)
-    )
 }
 
 fn optional(import: &str, data: &mut Data) -> String {
@@ -264,20 +224,6 @@ fn deadline(role: Role, data: &mut Data) -> String {
         role.door(),
         push(data.bytes("(none)"))
     )
-}
-
-fn call(role: Role, event: &[u8], content_type: &str, data: &mut Data) -> String {
-    let call = match role {
-        Role::Handler => "call",
-        Role::Listener => "call_on",
-    };
-    let call = format!(
-        "(call ${call} {} {} {} (i32.const {RESULT}))",
-        role.door(),
-        push(data.bytes(event)),
-        payload(content_type, data)
-    );
-    format!("{call} {}", if_failed(data, true, "(call $say_payload)"))
 }
 
 fn send(status: u16, headers: &[(String, Vec<u8>)], data: &mut Data) -> String {
@@ -314,7 +260,7 @@ fn say_pairs(data: &mut Data) -> String {
 }
 
 /// A payload, flattened: JSON as a text, where an empty one becomes `null`; everything else as bytes with its type.
-fn payload(content_type: &str, data: &mut Data) -> String {
+pub(super) fn payload(content_type: &str, data: &mut Data) -> String {
     if content_type != JSON {
         return format!("(i32.const 1) {} {TEXT}", push(data.bytes(content_type)));
     }
@@ -325,7 +271,7 @@ fn payload(content_type: &str, data: &mut Data) -> String {
     )
 }
 
-fn if_failed(data: &mut Data, with_message: bool, otherwise: &str) -> String {
+pub(super) fn if_failed(data: &mut Data, with_message: bool, otherwise: &str) -> String {
     let (failed, colon) = (push(data.bytes("failed ")), data.bytes(": ").at);
     let message = i32::from(with_message);
     format!(
@@ -337,36 +283,4 @@ fn if_failed(data: &mut Data, with_message: bool, otherwise: &str) -> String {
 fn sent(data: &mut Data) -> String {
     let sent = format!("(call $clear) (call $say {})", push(data.bytes("sent")));
     if_failed(data, false, &sent)
-}
-
-fn stream(status: u16, chunks: &[String], data: &mut Data) -> String {
-    let open = format!(
-        "(call $open_reply (local.get $ctx) (i32.const {status}) (i32.const 0) (i32.const 0) (i32.const {RESULT}))"
-    );
-    let write = |chunk: &String| format!("(call $write (global.get $writer) {chunk} (i32.const {RESULT}))");
-    let writes: Vec<_> = chunks.iter().map(write).collect();
-    let write = format!("(global.set $writer (i32.load (i32.const 68))) {}", writes.join(" "));
-    format!("{open} {}", if_failed(data, false, &write))
-}
-
-/// Only one chunk is in memory at a time: the heap is reset after each.
-fn echo(data: &mut Data) -> String {
-    let result = format!("(i32.const {RESULT})");
-    let failed = if_failed(data, false, "");
-    format!(
-        "(call $open_body (local.get $ctx) {result}) {failed} \
-         (if (i32.eqz (i32.load8_u {result})) (then (global.set $reader (i32.load (i32.const 68))) \
-         (call $open_reply (local.get $ctx) (i32.const 200) (i32.const 0) (i32.const 0) {result}) {failed} \
-         (if (i32.eqz (i32.load8_u {result})) (then (global.set $writer (i32.load (i32.const 68))) \
-         (global.set $mark (global.get $heap)) \
-         (block $done (loop $next (global.set $heap (global.get $mark)) \
-         (call $read (global.get $reader) (i32.const 65536) {result}) {failed} \
-         (br_if $done (i32.load8_u {result})) \
-         (if (i32.eqz (i32.load8_u (i32.const 68))) (then \
-         (call $finish (global.get $writer) {result}) {failed} (br $done))) \
-         (call $write (global.get $writer) (i32.load (i32.const 72)) (i32.load (i32.const 76)) {result}) {failed} \
-         (br_if $next (i32.eqz (i32.load8_u {result}))))) \
-         (call $drop_writer (global.get $writer)) (global.set $writer (i32.const 0)))) \
-         (call $drop_reader (global.get $reader))))"
-    )
 }

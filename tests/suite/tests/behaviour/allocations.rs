@@ -123,10 +123,10 @@ async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
         ("handler of a module that calls an event", "/wasm/42/call", "", 17),
         ("handler of a module that emits an event", "/wasm/42/emit", "", 13),
         ("handler of a module that returns the body", "/wasm/body", "text", 12),
-        ("asynchronous handler", "/async/42", "", 25),
-        ("asynchronous handler that calls an event", "/async/42/call", "", 32),
-        ("asynchronous handler that emits an event", "/async/42/emit", "", 25),
-        ("asynchronous handler that returns the body", "/async/body", "text", 27),
+        ("asynchronous handler", "/async/42", "", 26),
+        ("asynchronous handler that calls an event", "/async/42/call", "", 33),
+        ("asynchronous handler that emits an event", "/async/42/emit", "", 26),
+        ("asynchronous handler that returns the body", "/async/body", "text", 28),
     ] {
         for (id, expected) in [(None, expected), (Some("mine-1"), expected - 1)] {
             let count = allocations(&app, path, body, id)?;

@@ -18,6 +18,7 @@ use crate::trials;
 trials! {
     requests_are_answered_as_on_an_adapter,
     it_counts_as_no_adapter,
+    a_listener_sends_a_request_to_the_module_that_called_it,
     calls_in_flight_end_before_a_close_does,
     calls_that_do_not_end_are_cut,
     a_closed_application_refuses_everything,
@@ -75,6 +76,30 @@ async fn it_counts_as_no_adapter() -> Result<()> {
     ensure!(text(app.handle(get("/api/sync/text")?).await).await? == "text");
     ensure!(app.routes().iter().all(|route| route.origin == Origin::Decorator));
     ensure!(app.routes().iter().all(|route| route.unavailable_on.is_empty()));
+    Ok(())
+}
+
+async fn a_listener_sends_a_request_to_the_module_that_called_it() -> Result<()> {
+    for asynchronous in [false, true] {
+        let app = App::new()?;
+        let within = app.clone();
+        app.channel("gate").on_raw("pass", move |_, _| {
+            let app = within.clone();
+            let path = if asynchronous { "/async/text" } else { "/sync/text" };
+            async move {
+                let reply = app.handle(get(path).expect("a request")).await;
+                let reply = text(reply).await.expect("a reply");
+                Ok(Payload::json(&reply).expect("JSON"))
+            }
+        })?;
+        app.module("shop").bytes(guest(asynchronous)).load().await?;
+        let path = if asynchronous { "/async/gate" } else { "/sync/gate" };
+        for _ in 0..100 {
+            let reply = tokio::time::timeout(Duration::from_secs(20), app.handle(get(path)?));
+            let reply = text(reply.await.context("the request waits for itself")?).await?;
+            ensure!(reply == "\"text\"passed", "asynchronous {asynchronous}: {reply}");
+        }
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod differential;
 mod guests;
 mod in_process;
 mod judge;
+mod languages;
 mod mounting;
 #[cfg(target_os = "linux")]
 mod ptrace;
@@ -29,6 +30,7 @@ use pointwork_suite::case::Case;
 use pointwork_suite::cases;
 use pointwork_suite::differences::Probe;
 use pointwork_suite::fixtures::Fixtures;
+use pointwork_suite::languages::{build_in, compiled};
 use pointwork_suite::subject::Subject;
 use pointwork_wire_tests::differences::Differences;
 
@@ -52,6 +54,10 @@ fn main() -> ExitCode {
     if let Some(ended) = system_calls::traced() {
         return ended;
     }
+    if let Some(ended) = compiled() {
+        return ended;
+    }
+    build_in(directory.join("languages"));
     let fixtures = Fixtures::new(directory);
     let mut trials = Vec::new();
     for adapter in adapters::subjects() {
@@ -90,6 +96,7 @@ fn main() -> ExitCode {
     ] {
         trials.extend(file);
     }
+    trials.extend(languages::all(&fixtures));
     pointwork_wire_tests::run(trials)
 }
 

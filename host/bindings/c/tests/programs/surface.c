@@ -8,6 +8,7 @@ static char text[65536];
 static void on_ask(void *user, pw_event *event, pw_answer *answer) {
     CHECK(is(pw_event_name(event), "ask") && is(pw_event_data(event), "said"));
     CHECK(is(pw_event_content_type(event), "application/json") && pw_event_request_id(event).size > 0);
+    CHECK(pw_event_id(event).size > 0 && pw_event_attempt(event) == 1 && pw_event_attempt(NULL) == 0);
     CHECK(pw_event_take_request(event) == NULL && !pw_answer_is_cancelled(answer));
     char json[64];
     snprintf(json, sizeof json, "\"%s\"", (const char *)user);
@@ -29,6 +30,21 @@ static void on_late(void *user, pw_event *event, pw_answer *answer) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, answer_later, answer) == 0);
     pthread_detach(thread);
+}
+
+/* Fails at the first attempt. */
+static void on_durable(void *user, pw_event *event, pw_answer *answer) {
+    CHECK(is(pw_event_id(event), "mail:order:7"));
+    if (pw_event_attempt(event) == 1) {
+        pw_reply *reply = NULL;
+        OK(pw_reply_new(503, &reply));
+        OK(pw_answer_fail_with(answer, reply, "later", "later", NULL));
+    } else {
+        CHECK(pw_event_attempt(event) == 2);
+        OK(pw_answer_json(answer, "null"));
+        signal_give(user);
+    }
+    pw_answer_free(answer);
 }
 
 static pw_error *fail_with(pw_answer *answer, const char *details) {
@@ -348,6 +364,34 @@ static void served(pw_app *app) {
     pw_server_free(server);
 }
 
+/* An event of a durable channel is delivered again, with its id. */
+static void durable_events(void) {
+    char folder[] = "/tmp/pw-durable-XXXXXX", settings[300];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(settings, sizeof settings,
+             "{\"journal\": {\"path\": \"%s/events.sqlite\"}, \"durable\": {\"mail\": {\"store\": \"sqlite\", "
+             "\"id\": \"/id\", \"backoff\": [\"5ms\"]}}}",
+             folder);
+    pw_app *app = start(settings);
+    static signal_t delivered;
+    signal_init(&delivered);
+    OK(pw_app_listen(app, "mail", "order", PW_RUNS_INLINE, on_durable, &delivered, NULL));
+    pw_caller *caller = NULL;
+    OK(pw_app_caller(app, &caller));
+    OK(pw_caller_emit(caller, "mail:order", "application/json", bytes("{\"id\": 7}")));
+    signal_wait(&delivered, 1);
+    pw_caller_free(caller);
+    OK(pw_app_close(app, 0, NULL, NULL));
+    pw_app_free(app);
+    for (int i = 0; i < 3; i++) {
+        const char *const ends[] = {"", "-wal", "-shm"};
+        char file[300];
+        snprintf(file, sizeof file, "%s/events.sqlite%s", folder, ends[i]);
+        unlink(file);
+    }
+    rmdir(folder);
+}
+
 int main(int count, char **arguments) {
     (void)arguments;
     static int lines;
@@ -363,6 +407,7 @@ int main(int count, char **arguments) {
     modules_and_events(app);
     routes_and_bodies(app);
     begun_and_mounted(app);
+    durable_events();
     if (count == 1) {
         waited_for_and_cancelled();
         served(app);

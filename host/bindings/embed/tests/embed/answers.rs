@@ -209,6 +209,13 @@ impl Drop for Noted {
 
 #[test]
 fn a_function_may_send_requests_itself_but_not_without_end() {
+    // An asynchronous module serves them all in one instance.
+    for asynchronous in [false, true] {
+        function_sends_requests(asynchronous);
+    }
+}
+
+fn function_sends_requests(asynchronous: bool) {
     let host = host();
     let within = host.clone();
     let function = listener(move |_, answer| {
@@ -229,10 +236,56 @@ fn a_function_may_send_requests_itself_but_not_without_end() {
     host.listen("db", "forever", function).unwrap();
     let guest =
         asking().controller(Controller::new("Forever", "").get("/forever", Program::text("1").call("db:forever")));
-    load(&host, "answers", &guest);
+    load(
+        &host,
+        "answers",
+        &if asynchronous { guest.asynchronous() } else { guest },
+    );
     assert_eq!(text(get(&host, "/ask")), "\"plain\"");
     assert_eq!(text(get(&host, "/forever")), "null");
     assert_eq!(*deepest.lock().unwrap(), Some(ErrorKind::Nested));
+}
+
+/// The first call ends on another thread, so that a task of the application goes on with the request and runs the function. The
+/// function's own request waits for another thread too, and so does what it asks for in turn.
+#[test]
+fn a_function_that_a_task_of_the_application_runs_may_wait_for_requests_of_its_own() {
+    for asynchronous in [false, true] {
+        let host = host();
+        let function = listener(|_, answer| later(|| answer.send(Ok(Payload::json("late").unwrap())).unwrap()));
+        host.listen("db", "later", function).unwrap();
+        let within = host.clone();
+        let function = listener(move |event, answer| {
+            let path = if event.payload.data() == b"1" {
+                "/outer"
+            } else {
+                "/late"
+            };
+            let reply = within.handle_blocking(request("GET", path, Body::empty()), Waiting::forever());
+            let text = text(reply.unwrap().unwrap());
+            answer.send(Ok(Payload::json(&text).unwrap())).unwrap();
+        });
+        host.listen("db", "ask", function).unwrap();
+        let asks = |said| Program::text("0").call("db:later").say(said).call("db:ask");
+        let controller = Controller::new("Nested", "")
+            .get("/late", Program::text("0").call("db:later"))
+            .get("/outer", asks("2"))
+            .get("/outermost", asks("1"));
+        let guest = Guest::with(controller);
+        load(
+            &host,
+            "nested",
+            &if asynchronous { guest.asynchronous() } else { guest },
+        );
+        for _ in 0..20 {
+            let waiting: Vec<_> = (0..4)
+                .map(|_| send(&host, request("GET", "/outermost", Body::empty())))
+                .collect();
+            for (_, ending) in waiting {
+                assert!(text(ending.reply()).contains("late"));
+            }
+        }
+    }
 }
 
 /// An asynchronous guest calls on other threads than that of the request, and so does one that took long.

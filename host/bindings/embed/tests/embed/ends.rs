@@ -247,7 +247,9 @@ fn waits_that_are_limited_end_and_what_they_waited_for_goes_its_way() {
     let soon = || Waiting::forever().at_most(Some(Duration::from_millis(20)));
     let waited = host.handle_blocking(request("GET", "/ask", Body::empty()), soon());
     assert!(waited.unwrap().is_none());
-    assert!(kept.recv().unwrap().is_cancelled());
+    // Another thread may still run the instance of the request.
+    let answer = kept.recv().unwrap();
+    until(|| answer.is_cancelled());
     let (done, is_done) = mpsc::channel();
     let endless = within(Some(Duration::from_millis(20)), std::future::pending());
     host.run(endless, move |result: Result<(), _>| done.send(result).unwrap())

@@ -290,6 +290,16 @@ class Event(_Calls):
         return parse_json(self._call.data, "payload")
 
     @property
+    def id(self) -> str:
+        """The id of the event: the same for each attempt to deliver it, another one for each event."""
+        return self._call.id
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt to deliver the event, from 1; always 1 unless its channel is durable."""
+        return self._call.attempt
+
+    @property
     def request_id(self) -> str | None:
         """The id of the request that led to the event; `None` outside of one."""
         return self._call.request_id

@@ -63,6 +63,8 @@ class EventCall:
     name: str
     content_type: str
     data: bytes
+    id: str
+    attempt: int
     request_id: str | None
     time_left: float | None
     def take_request(self) -> RouteCall | None: ...

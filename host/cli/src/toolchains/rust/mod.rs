@@ -15,6 +15,7 @@ use super::language::{Component, Language};
 use super::sources;
 
 pub(super) const RUST: Language = Language {
+    names: &["rust"],
     manifest: "Cargo.toml",
     own: &["Cargo.toml", "build.rs", "src"],
     settings: &[
@@ -25,7 +26,8 @@ pub(super) const RUST: Language = Language {
         "rust-toolchain.toml",
     ],
     extensions: &["rs"],
-    no_controller: "a controller has the attribute `#[controller]`, and its module names it in `module!`",
+    no_controller: "in Rust, a controller has the attribute `#[controller]`, and its module names it in `module!`",
+    keeps_component: false,
     find: |manifest, wanted, options, terminal| {
         let package = package::find(manifest, wanted)?;
         tools::ensure_target(&package.directory, tools::target(options), terminal)?;
@@ -35,7 +37,12 @@ pub(super) const RUST: Language = Language {
         let module = cargo::build(package, options)?;
         let (bytes, form) = component::encode(&module)?;
         let sources = sources::read(&module);
-        Ok(Component { bytes, form, sources })
+        Ok(Component {
+            bytes,
+            form,
+            sources,
+            program: None,
+        })
     },
     tools: tools::report,
     reserved: place::RESERVED,

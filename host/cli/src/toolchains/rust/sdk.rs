@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use crate::toolchains::language::Sdk;
+use crate::toolchains::packed::PACKED;
 
 pub(super) const SDK: Sdk = Sdk {
     package: "pointwork-guest",
     folder: "guest/rust",
     vendored: "vendor/pointwork-guest",
-    copy: include!(concat!(env!("OUT_DIR"), "/sdk.rs")),
+    copy: PACKED.rust,
     lines: "[workspace]\nexclude = [\"vendor\"]\n\n\
             [dependencies]\npointwork-guest = { path = \"vendor/pointwork-guest\" }",
     version,

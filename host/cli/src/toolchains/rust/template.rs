@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::sdk::SDK;
 use crate::error::{Error, Result};
-use crate::toolchains::language::{Files, Template};
+use crate::toolchains::language::{Draft, Files, Template};
 
 /// Texts that have a place in several templates.
 const CONTROLLERS: &str = include_str!("template/controllers.rs.in");
@@ -58,7 +58,10 @@ const HOST_FILES: &[(&str, &str)] = &[
     (".gitignore", "target\n"),
 ];
 
-pub(super) fn files(template: Template, name: &str, sdk: Option<&Path>) -> Result<Files> {
+pub(super) fn files(draft: &Draft<'_>) -> Result<Files> {
+    let Draft {
+        template, name, sdk, ..
+    } = *draft;
     let (files, shares_events) = match template {
         Template::Controller => (CONTROLLER_FILES, false),
         Template::Channel => (CHANNEL_FILES, false),

@@ -11,6 +11,7 @@ mod worker;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use pointwork_core::Executor;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use wasmtime::Engine;
@@ -38,7 +39,7 @@ struct CompileJob {
     settings: CodeSettings,
     /// The fingerprint of the engine that the code is for.
     fingerprint: u64,
-    component: Arc<[u8]>,
+    component: Bytes,
 }
 
 impl Compiler {
@@ -78,7 +79,7 @@ impl Compiler {
         &self,
         settings: CodeSettings,
         engine: &Engine,
-        component: Arc<[u8]>,
+        component: Bytes,
         threads: &Arc<Threads>,
     ) -> Result<Component, Error> {
         let job = CompileJob {

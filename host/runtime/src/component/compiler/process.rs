@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -99,7 +100,7 @@ async fn converse(child: &mut Child, job: CompileJob, options: &CompileOptions) 
 }
 
 /// Sends the request. Then it never ends, and keeps the worker's input open: the end of that ends the worker.
-async fn send(mut stdin: ChildStdin, settings: RequestSettings, component: Arc<[u8]>) {
+async fn send(mut stdin: ChildStdin, settings: RequestSettings, component: Bytes) {
     let sending = async {
         stdin.write_all(&settings.line()?).await?;
         stdin.write_all(&component).await?;
@@ -149,6 +150,10 @@ async fn receive(stdout: ChildStdout, memory: u64) -> Result<Option<Vec<u8>>, Er
 /// That many bytes, or `None` if there are fewer.
 async fn read_exactly(stdout: &mut (impl AsyncRead + Unpin), length: u64) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = Vec::new();
+    // Code of megabytes is not copied while it arrives. If the memory cannot be had at once, it is taken as the bytes arrive.
+    bytes
+        .try_reserve_exact(usize::try_from(length).unwrap_or_default())
+        .ok();
     let read = stdout.take(length).read_to_end(&mut bytes).await;
     read.or_error(ErrorKind::Compile, UNREADABLE)?;
     Ok((bytes.len() as u64 == length).then_some(bytes))

@@ -8,6 +8,8 @@ events! {
     pub Name = "bench:name": u32 => String;
     /// An item was shown.
     pub Shown = "bench:shown": u32;
+    /// Nothing, after a while.
+    pub Wait = "bench:wait": () => ();
 }
 
 /// The reply.
@@ -30,6 +32,12 @@ impl Items {
     #[get(":id/call")]
     fn call(ctx: &Context, id: Path<u32>) -> Result<Json<Item>, Failure> {
         Ok(item(id.0, ctx.call::<Name>(id.0)?))
+    }
+
+    #[get("wait")]
+    fn wait(ctx: &Context) -> Result<&'static str, Failure> {
+        ctx.call::<Wait>(())?;
+        Ok("1")
     }
 
     #[get(":id/emit")]

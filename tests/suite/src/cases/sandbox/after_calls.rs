@@ -10,6 +10,7 @@ use tracing::Level;
 use super::watch::{Gate, eventually};
 use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
+use crate::languages::expect_locks_between_calls;
 use crate::subject::AppSpec;
 
 cases![
@@ -144,6 +145,7 @@ async fn what_ended_calls_did_not_print_is_no_budget_of_later_ones(harness: Harn
 async fn a_mutex_is_held_by_a_request_while_another_one_waits_for_it(harness: Harness) -> Result<()> {
     let gate = Gate::new();
     let live = start(&harness, "mutex", &gate, ModuleLimits::new().instances(1)).await?;
+    expect_locks_between_calls();
     let client = *live;
     let ask = || tokio::spawn(async move { client.get("/shares/mutex/1").await });
     let held = ask();

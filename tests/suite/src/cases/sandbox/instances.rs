@@ -11,6 +11,7 @@ use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
+use crate::languages::expect_quick_instances;
 use crate::subject::AppSpec;
 
 cases![
@@ -143,7 +144,9 @@ async fn an_instance_is_reused_up_to_its_limit(harness: Harness) -> Result<()> {
 async fn a_trap_retires_its_own_instance_only(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = harness.start(counting(form, ModuleOptions::new(), &gate)).await?;
+        // Calls that share an instance end with it.
+        let options = ModuleOptions::new().isolation(Isolation::Exclusive);
+        let live = harness.start(counting(form, options, &gate)).await?;
         counts(&live, &["1"]).await?;
         let client = *live;
         let held = tokio::spawn(async move { client.get("/held").await });
@@ -162,6 +165,7 @@ async fn a_trap_retires_its_own_instance_only(harness: Harness) -> Result<()> {
 /// Lets a handler crash until its call history marks it as crashing: often enough within one interval of the call
 /// history, which is half a second.
 async fn crash_often(live: &Live, path: &str) -> Result<()> {
+    expect_quick_instances();
     for _ in 0..40 {
         assert_eq!(live.get(path).await?.status, 500);
     }
@@ -177,10 +181,9 @@ fn without_breaker() -> ModuleOptions {
 
 async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let limits = ModuleLimits::new()
-            // An idle instance leaves no room for another.
-            .instances(1);
-        for limits in [limits, ModuleLimits::new()] {
+        let limits = ModuleLimits::new().in_flight(1).queue_wait(Duration::from_secs(60));
+        // An idle instance leaves no room for another.
+        for limits in [limits.clone().instances(1), limits] {
             let alone = limits.instances == 1;
             let options = without_breaker().limits(limits);
             let gate = watch::Gate::new();
@@ -212,9 +215,9 @@ async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
     })
     .await?;
     gate.open();
-    assert_eq!(held.await??.status, 200);
-    for (other, expected) in others.into_iter().zip([500, 200]) {
-        assert_eq!(other.await??.status, expected);
+    for (reply, expected) in [held].into_iter().chain(others).zip([200, 500, 200]) {
+        let reply = reply.await??;
+        assert_eq!(reply.status, expected, "{}", reply.text());
     }
     Ok(())
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_core::Crash;
 
 use super::limits::{limited, names};
-use super::{status, watch};
+use super::{SHOP, status, watch};
 use crate::case::{Harness, Live, cases};
 use crate::client::{Client, Request};
 use crate::flavor::Flavor;
-use crate::guest::{Controller, Guest, Program};
+use crate::guest::{Channel, Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
@@ -19,6 +20,7 @@ cases![
     a_call_too_many_in_the_queue_is_refused_at_once: A1, E1;
     a_burst_of_refusals_is_one_line_and_their_number: E1;
     a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1;
+    a_context_for_a_listener_without_room_is_refused: A1, H6;
     who_waits_gets_the_instance_that_is_free_again: A1;
     clients_that_go_away_leave_nothing_behind: A1, H7 on all;
 ];
@@ -32,7 +34,7 @@ async fn full(
 ) -> Result<Live> {
     let program = Program::new().call("app:gate").say(" done");
     let app = limited(form, program, |limits| {
-        limits.instances = 1;
+        (limits.instances, limits.in_flight) = (1, 1);
         set(limits);
     });
     Ok(harness.start(app.gate("gate", gate)).await?)
@@ -120,6 +122,35 @@ async fn a_call_that_waits_too_long_for_an_instance_is_refused(harness: Harness)
         assert_eq!(inside.await??, "null done", "{form}");
         names(&live, &refused, 503, "instances").await?;
         live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_context_for_a_listener_without_room_is_refused(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        // The queue is full, or nobody becomes free in time.
+        for (queue, limit) in [(0, "queue"), (8, "instances")] {
+            let gate = watch::Gate::new();
+            let mut limits = ModuleLimits::new().instances(1).queue(queue);
+            (limits.in_flight, limits.queue_wait) = (1, Duration::from_millis(50));
+            let replies = Program::new().take_context().call("app:gate").step(Step::Send(200));
+            let shop = Guest::new().channel(Channel::new("desk").on("take", replies));
+            let front = Controller::new("Front", "/").post("it", Program::new().hands_over("desk:take"));
+            let app = AppSpec::new()
+                .load_with(SHOP, form.form(shop).build(), ModuleOptions::new().limits(limits))
+                .load("front", Guest::with(front).build());
+            let live = harness.start(app.gate("gate", &gate)).await?;
+            let inside = ask(*live);
+            gate.arrived(1).await?;
+            let refused = live.call("POST", "/it").await?;
+            assert!(refused.header("retry-after").is_some(), "{form} {limit}");
+            gate.open();
+            assert_eq!(inside.await??, "null", "{form} {limit}");
+            assert_eq!(refused.status, 503, "{form} {limit}");
+            let is_named = |crash: &Crash| crash.limit.as_deref() == Some(limit);
+            live.crashes().expect(limit, is_named).await?;
+            live.shutdown().await;
+        }
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ fn three_calls() -> ModuleLimits {
     let mut limits = ModuleLimits::new();
     limits.memory = 2 * 1024 * 1024;
     limits.queue_wait = Duration::from_millis(50);
-    limits.instances = 3;
+    (limits.instances, limits.in_flight) = (3, 1);
     limits
 }
 

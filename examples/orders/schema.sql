@@ -1,0 +1,5 @@
+CREATE TABLE IF NOT EXISTS mails (
+    event TEXT PRIMARY KEY,
+    "to" TEXT NOT NULL,
+    text TEXT NOT NULL
+);

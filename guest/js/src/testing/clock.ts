@@ -1,0 +1,2 @@
+/** The clock of the machine, for unit tests in Node. */
+export const realTime = (): number => Date.now();

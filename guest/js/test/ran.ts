@@ -1,0 +1,53 @@
+/** Modules as components, as far as they run without a host: evaluated in a context that has what QuickJS has, over a contract of the test. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createContext, runInContext } from 'node:vm';
+import { bundle } from '@pointwork/guest/build';
+import { HEAD, project, type Ran } from './project.js';
+
+/** Texts that the contract lets through as JSON, and that are none, by the events that return them. */
+export const TEXTS: Record<string, string> = { torn: '{', deep: '['.repeat(100_000) };
+
+/** The body of every request. */
+const FORM = 'multipart/form-data; boundary=b';
+const BODY = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\ntea\r\n--b\r\ncontent-disposition: form-data; name="c"\r\n\r\n\r\n--b--\r\n';
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** What a module is as a component, and its first controller's answers to requests by the names of handlers. */
+export async function run(source: string): Promise<Ran> {
+  const folder = project({ 'src/module.ts': HEAD + source });
+  const { code } = await bundle({ entry: join(folder, 'src/module.ts') });
+  const crashes: Ran['crashes'] = [];
+  const lines: string[] = [];
+  const write = (writer: string[], chunk: Uint8Array): void => {
+    const text = String.fromCharCode(...chunk);
+    if (text === 'LEAVE') throw { payload: { code: 'gone', status: 500, headers: [], message: 'the client has left', details: null } };
+    writer.push(text);
+  };
+  const contract: Record<string, object> = {
+    context: { handOver: () => undefined },
+    'context-sync': { call: (_: unknown, event: string) => ({ tag: 'json', val: TEXTS[event] ?? JSON.stringify(event) }), read: (reader: Uint8Array[]) => reader.shift() ?? null, write, finish: () => undefined },
+    environment: { now: () => ({ seconds: 1, nanoseconds: 5e8 }), monotonic: () => ({ seconds: 2, nanoseconds: 0 }), random: () => -5, variables: () => [{ name: 'A', value: 'b' }] },
+    'events-sync': {},
+    log: { write: (level: string, _: string, message: string) => void lines.push(`${level}: ${message}`), panicked: (crash: Ran['crashes'][0]) => void crashes.push(crash) },
+  };
+  const script = code
+    .replace(/import (\w+) from ?"pointwork:module\/([a-z-]+)@0\.2\.0";/g, 'const $1=__contract["$2"];')
+    .replace(/export ?\{(\w+) as handlers,(\w+) as listeners,(\w+) as manifest\};?\s*$/, 'globalThis.__ran={handlers:$1,listeners:$2,manifest:$3};')
+    .replace(/export ?\{handlers,listeners,manifest\};?\s*$/, 'globalThis.__ran={handlers,listeners,manifest};');
+  const globals = createContext({ __contract: contract, btoa, atob, DOMException });
+  runInContext(script, globals, { filename: 'componentize-qjs:user.js' });
+  const ran = (globals as { __ran: Ran }).__ran;
+  rmSync(folder, { recursive: true });
+  const written: string[] = [];
+  const raw = { route: () => '/', param: () => '7', cancelled: () => false, header: () => FORM, openBody: () => [utf8(BODY)], openReply: () => written, send: () => undefined, setExtension: () => undefined, emit: () => undefined, [Symbol.dispose]: () => undefined };
+  const handle = (name: string): ReturnType<Ran['handlers']['handle']> => {
+    const handler = ran.manifest.describe().controllers[0]?.routes.findIndex((route) => route.name === name) ?? -1;
+    return ran.handlers.handle(handler, raw);
+  };
+  const request = (name: string): string => {
+    const outcome = handle(name);
+    return outcome.tag === 'deferred' ? written.splice(0).join('') : String(outcome.val.body.val);
+  };
+  return { ...ran, crashes, lines, request, handle };
+}

@@ -1,0 +1,262 @@
+"""Errors that are replies."""
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from . import raw
+from .crash import caller_place
+from .header import HeadersLike, header_problem, header_text, pairs, raw_header
+from .jsontext import json_text, well_formed
+from .log import log
+
+GENERAL = "the server could not answer the request"
+
+
+class HttpError(Exception):
+    """An error that ends the request: the client gets its status and headers, and a JSON object with `message` and
+    the further fields.
+
+    A listener that raises it fails its caller, who can match on `code`. Any other exception that leaves a handler is
+    a crash: the
+    client gets 500 without the message, which is in the log. A status other than 400 to 599 becomes 500.
+    """
+
+    status = 500
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        status: int | None = None,
+        headers: HeadersLike = (),
+        code: str = "failed",
+        **fields: Any,
+    ) -> None:
+        wanted = self.status if status is None else status
+        self.status = int(wanted) if 400 <= wanted <= 599 else 500
+        self.message = reason(self.status) if message is None else str(message)
+        self.headers = pairs(headers)
+        self.code = str(code)
+        self.fields = fields
+        super().__init__(self.message)
+
+    def hidden(self) -> str | None:
+        """What the log has instead, if the client must not learn the message."""
+        return None
+
+    def for_client(self) -> "HttpError":
+        """The error for the client: hidden errors are logged."""
+        for name, value in self.headers:
+            problem = header_problem(name, value)
+            if problem is not None:
+                self.headers = []
+                return ReplyError(problem, "an error").for_client()
+        told = self.hidden()
+        if told is None:
+            return self
+        if told:
+            log.error(told)
+        return HttpError(GENERAL, status=self.status, headers=self.headers, code=self.code)
+
+
+def reason(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return GENERAL
+
+
+class CallError(HttpError):
+    """A call of an event, or a function of the context, that failed. From the status 500 on, the client does not get
+    its message.
+    """
+
+    def __init__(self, called: str, failure: raw.Failure) -> None:
+        fields: Any = json.loads(failure.details) if failure.details else {}
+        headers = [(header.name, header_text(header.value)) for header in failure.headers]
+        super().__init__(failure.message, status=failure.status, headers=headers, code=failure.code)
+        self.fields = (
+            {name: value for name, value in fields.items() if name != "message"} if isinstance(fields, dict) else {}
+        )
+        self.called = called
+
+    def hidden(self) -> str | None:
+        if self.status < 500:
+            return None
+        # The host logs an overload. A client that leaves before the end of its reply causes no line.
+        if self.code == "overloaded" or (self.code == "gone" and self.called in ("open_reply", "write", "finish")):
+            return ""
+        return f"`{self.called}` failed with `{self.code}`: {self.message}"
+
+
+class ReplyError(HttpError):
+    """A reply that is not valid HTTP, a fault of the module: 500 `invalid-reply`, with the place in the log."""
+
+    def __init__(self, problem: str, made: str) -> None:
+        super().__init__(f"{problem}; it is made at {made}", status=500, code="invalid-reply")
+
+    def hidden(self) -> str | None:
+        return f"the reply is not valid: {self.message}"
+
+
+def wrong_reply(problem: str) -> ReplyError:
+    return ReplyError(problem, caller_place())
+
+
+class VariableError(HttpError):
+    """A fault of the module's configuration. The client gets a general sentence."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, status=500, code="invalid-variable")
+
+    def hidden(self) -> str | None:
+        return self.message
+
+
+def _details(error: HttpError) -> str | None:
+    return json_text(error.fields, f"the body of {type(error).__name__}") if error.fields else None
+
+
+def thrown(error: HttpError) -> raw.Thrown:
+    shown = error.for_client()
+    headers = [raw_header(name, value) for name, value in shown.headers]
+    return raw.Thrown(shown.status, headers, well_formed(shown.message), _details(shown))
+
+
+def failure(error: HttpError) -> raw.Failure:
+    """The failure for the caller of a listener. It has everything, since the caller decides what its client learns."""
+    headers = [raw_header(name, value) for name, value in error.headers]
+    return raw.Failure(error.code, error.status, headers, well_formed(error.message), _details(error))
+
+
+class BadRequest(HttpError):
+    status = 400
+
+
+class Unauthorized(HttpError):
+    status = 401
+
+
+class PaymentRequired(HttpError):
+    status = 402
+
+
+class Forbidden(HttpError):
+    status = 403
+
+
+class NotFound(HttpError):
+    status = 404
+
+
+class MethodNotAllowed(HttpError):
+    status = 405
+
+
+class NotAcceptable(HttpError):
+    status = 406
+
+
+class RequestTimeout(HttpError):
+    status = 408
+
+
+class Conflict(HttpError):
+    status = 409
+
+
+class Gone(HttpError):
+    status = 410
+
+
+class LengthRequired(HttpError):
+    status = 411
+
+
+class PreconditionFailed(HttpError):
+    status = 412
+
+
+class ContentTooLarge(HttpError):
+    status = 413
+
+
+class UriTooLong(HttpError):
+    status = 414
+
+
+class UnsupportedMediaType(HttpError):
+    status = 415
+
+
+class RangeNotSatisfiable(HttpError):
+    status = 416
+
+
+class ExpectationFailed(HttpError):
+    status = 417
+
+
+class ImATeapot(HttpError):
+    status = 418
+
+
+class MisdirectedRequest(HttpError):
+    status = 421
+
+
+class UnprocessableContent(HttpError):
+    status = 422
+
+
+class Locked(HttpError):
+    status = 423
+
+
+class FailedDependency(HttpError):
+    status = 424
+
+
+class UpgradeRequired(HttpError):
+    status = 426
+
+
+class PreconditionRequired(HttpError):
+    status = 428
+
+
+class TooManyRequests(HttpError):
+    status = 429
+
+
+class UnavailableForLegalReasons(HttpError):
+    status = 451
+
+
+class InternalServerError(HttpError):
+    status = 500
+
+
+class NotImplementedHttp(HttpError):
+    status = 501
+
+
+class BadGateway(HttpError):
+    status = 502
+
+
+class ServiceUnavailable(HttpError):
+    status = 503
+
+
+class GatewayTimeout(HttpError):
+    status = 504
+
+
+class InsufficientStorage(HttpError):
+    status = 507
+
+
+class LoopDetected(HttpError):
+    status = 508

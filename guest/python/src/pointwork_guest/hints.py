@@ -1,0 +1,81 @@
+"""What the type hints of handlers, guards and dependencies stand for."""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from .parameters import MARKERS
+
+NONE = type(None)
+LISTS = (list, set, frozenset, tuple)
+_SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
+
+
+def is_async_function(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The type hints of a function, of the constructor of a class, or of an object that is called."""
+    of: Any = function.func if isinstance(function, functools.partial) else function
+    if isinstance(of, type):
+        of = getattr(of, "__init__")
+    elif not inspect.isroutine(of):
+        of = getattr(of, "__call__")
+    try:
+        return get_type_hints(of, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{shown(function)}: a type hint cannot be read: {error}") from None
+    except TypeError:
+        return {}
+
+
+def marker_of(hint: Any, default: Any) -> tuple[Any, Any]:
+    marker = default if isinstance(default, MARKERS) else None
+    if get_origin(hint) is Annotated:
+        hint, *extras = get_args(hint)
+        for extra in extras:
+            # `Annotated[int, Query]` is the same as `Annotated[int, Query()]`.
+            made: Any = extra() if isinstance(extra, type) and extra in MARKERS[:-1] else extra
+            marker = made if isinstance(made, MARKERS) else marker
+    return hint, marker
+
+
+def is_text(hint: Any) -> bool:
+    """Whether a hint without a marker is a field of the query: a text, a number, or a list of them."""
+    hint = named(hint)
+    origin = get_origin(hint)
+    if origin is Literal or hint in _SCALARS or (isinstance(hint, type) and issubclass(hint, Enum)):
+        return True
+    if origin in (Union, types.UnionType):
+        return all(part is NONE or is_text(part) for part in get_args(hint))
+    if origin is tuple and get_args(hint)[1:] != (...,):
+        return False
+    return origin in LISTS and all(part is ... or is_text(part) for part in get_args(hint))
+
+
+def is_list(hint: Any) -> bool:
+    """Whether it is a list, or one or `None`."""
+    hint = named(hint)
+    is_union = get_origin(hint) in (Union, types.UnionType)
+    return any(is_list(part) for part in get_args(hint)) if is_union else get_origin(hint) in LISTS
+
+
+def named(hint: Any) -> Any:
+    """What a `NewType` or a `type` statement stands for."""
+    while not isinstance(hint, type):
+        inner = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
+        if inner is None:
+            break
+        hint = inner
+    return hint
+
+
+def shown(function: Any) -> str:
+    return f"`{getattr(function, '__qualname__', function)}`"

@@ -1,0 +1,228 @@
+"""JSON, with errors that name the value that cannot be written, and the place of what cannot be read."""
+
+import dataclasses
+import functools
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from json.decoder import WHITESPACE, scanstring  # type: ignore[attr-defined]
+from typing import Any
+from uuid import UUID
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+DEEPEST = 128
+"""How deep the JSON of a client may be nested. It is read by recursion, and the end of the stack would be a crash."""
+
+
+@functools.lru_cache(maxsize=1024)
+def field_names(kind: Any) -> tuple[str, ...] | None:
+    """The fields of a dataclass or of an attrs class."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    attributes = getattr(kind, "__attrs_attrs__", None)
+    return None if attributes is None else tuple(attribute.name for attribute in attributes)
+
+
+def _plain(value: Any) -> Any:
+    """The JSON value of what the encoder does not know."""
+    kind: Any = type(value)
+    names = field_names(kind)
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    if isinstance(value, (UUID, Decimal)):
+        return str(value)
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a value of the type `{kind.__name__}` is no JSON")
+
+
+def _encoder() -> Callable[[Any], str]:
+    """The encoder of `json`, made once: `JSONEncoder.encode` makes another one for each value, which takes most of
+    its time.
+    """
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+    markers: dict[int, object] = {}
+    encode = make(markers, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+
+    def text(value: Any) -> str:
+        try:
+            return "".join(encode(value, 0))
+        finally:
+            markers.clear()
+
+    return text
+
+
+_encode = _encoder()
+_scan: Callable[[str, int], tuple[Any, int]] = getattr(json.JSONDecoder(), "scan_once")
+
+
+def json_text(value: object, what: str, name: str = "") -> str:
+    """The text of a value. `what` and `name` say in the error which value it is."""
+    try:
+        text = _encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        # An error of a property of the value has its own place.
+        problem = _unfit(value, "", []) or str(error)
+        named = f" `{name}`" if name else ""
+        raise TypeError(f"{what}{named} cannot be written as JSON: {problem}") from None
+    return well_formed(text)
+
+
+def host_value(text: str) -> Any:
+    """The value of a text of the host, whose JSON has been checked by whoever wrote it."""
+    try:
+        value, end = _scan(text, 0)
+        if end == len(text):
+            return value
+    except StopIteration:
+        pass
+    return json.loads(text)
+
+
+def well_formed(text: str) -> str:
+    """Text without surrogates, which UTF-8 does not have."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _unfit(value: Any, path: str, above: list[object]) -> str | None:
+    """Finds what the encoder refuses, since its error does not say where it is."""
+    at = f"`{path}`" if path else "the value"
+    if value is None or isinstance(value, (str, bool, int)):
+        return None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"{at} is {value}, expected a finite number"
+    if any(one is value for one in above):
+        return f"{at} refers to a value that contains it"
+    if len(above) > 200:
+        return f"{at} is nested more than 200 deep"
+    if isinstance(value, (list, tuple)):
+        parts: list[tuple[object, Any]] = list(enumerate(value))
+    elif isinstance(value, dict):
+        for key in value:
+            if not (key is None or isinstance(key, (str, int, float))):
+                return f"{at} has a key of the type `{type(key).__name__}`, expected a text"
+        parts = list(value.items())
+    else:
+        try:
+            return _unfit(_plain(value), path, [*above, value])
+        except TypeError:
+            return f"{at} has the type `{type(value).__name__}`, expected a value that JSON has, or a dataclass"
+    for key, part in parts:
+        found = _unfit(part, f"{path}.{key}" if path else str(key), [*above, value])
+        if found is not None:
+            return found
+    return None
+
+
+class JsonFault(Exception):
+    """A text that is no JSON; the message has the place."""
+
+
+def _no_constant(name: str) -> Any:
+    raise JsonFault(f"`{name}` is no JSON")
+
+
+def _finite(text: str) -> float:
+    # Python makes infinity of it, which no reply can have.
+    value = float(text)
+    if math.isinf(value):
+        raise JsonFault(f"`{text[:32]}` is larger than a number can be")
+    return value
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+_EXPECTED = {
+    "Expecting value": "expected a JSON value",
+    "Extra data": "expected the end of the text",
+    "Expecting property name enclosed in double quotes": "expected a name in quotation marks",
+    "Unterminated string starting at": 'expected a text that ends with `"`, which begins',
+    "Invalid control character at": "expected no control character in a text",
+}
+
+
+def parse_json(text: str) -> Any:
+    """The value of a client's text."""
+    if text.count("[") + text.count("{") > DEEPEST:
+        _check_depth(text)
+    try:
+        return _decoder.decode(text)
+    except json.JSONDecodeError as error:
+        known = error.msg.replace("'", "`").replace("Expecting", "expected").removesuffix(" delimiter")
+        expected = _EXPECTED.get(error.msg, known)
+        raise JsonFault(f"{expected} at line {error.lineno} column {error.colno}") from None
+    except ValueError:
+        # Python bounds the digits of an integer.
+        raise JsonFault(f"a whole number has more than {sys.get_int_max_str_digits()} digits") from None
+    except RecursionError:
+        raise JsonFault("it cannot be read as JSON") from None
+
+
+def _check_depth(text: str) -> None:
+    depth = at = 0
+    while at < len(text):
+        mark = text[at]
+        if mark == '"':
+            try:
+                at = scanstring(text, at + 1, True)[1]
+            except ValueError:
+                return
+            continue
+        if mark in "[{":
+            depth += 1
+            if depth > DEEPEST:
+                raise JsonFault(f"it is nested more than {DEEPEST} deep at {line_and_column(text, at)}")
+        elif mark in "]}":
+            depth -= 1
+        at += 1
+
+
+def line_and_column(text: str, at: int) -> str:
+    before = text[:at]
+    return f"line {before.count(chr(10)) + 1} column {at - before.rfind(chr(10))}"
+
+
+def value_end(text: str, path: Sequence[str | int]) -> int | None:
+    """The position after the value at a path of a JSON text: where an error about it is reported."""
+
+    def space(at: int) -> int:
+        end: int = WHITESPACE.match(text, at).end()
+        return end
+
+    at = space(0)
+    try:
+        for wanted in path:
+            is_object = text[at] == "{"
+            at = space(at + 1)
+            found: int | None = None
+            index = 0
+            while text[at] not in "]}":
+                key: str | int = index
+                if is_object:
+                    key, at = scanstring(text, at + 1, True)
+                    at = space(space(at) + 1)
+                if key == wanted:
+                    found = at
+                at = space(_decoder.raw_decode(text, at)[1])
+                if text[at] == ",":
+                    at = space(at + 1)
+                index += 1
+            if found is None:
+                return None
+            at = found
+        return _decoder.raw_decode(text, at)[1]
+    except (IndexError, ValueError, JsonFault):
+        return None

@@ -1,0 +1,216 @@
+"""Bodies of the type `multipart/form-data`, part by part as they arrive."""
+
+import re
+from collections.abc import AsyncIterator, Generator, Iterator
+from typing import Any
+
+from .exceptions import BadRequest, ContentTooLarge, UnsupportedMediaType
+from .header import essence, parameter
+
+_LONGEST_BOUNDARY = 70
+"""As RFC 2046 says."""
+_LONGEST_HEAD = 64 * 1024
+
+_Steps = Generator[None, bytes, Any]
+"""The parser is a generator that asks for chunks, so that both forms share it: one reads them by a call, the other
+awaits them.
+"""
+
+
+def boundary_of(content_type: str) -> str:
+    if essence(content_type) != "multipart/form-data":
+        raise UnsupportedMediaType(f"body: expected `content-type: multipart/form-data`, got `{content_type}`")
+    boundary = parameter(content_type, "boundary") or ""
+    if not 1 <= len(boundary) <= _LONGEST_BOUNDARY:
+        raise BadRequest(
+            f"body: expected a boundary of 1 to {_LONGEST_BOUNDARY} characters in `content-type: {content_type}`"
+        )
+    return boundary
+
+
+class Parser:
+    """The state of a body: what has arrived and was not read, and whether the content of a part goes on."""
+
+    def __init__(self, boundary: str) -> None:
+        # The first delimiter may begin the body, without the line break.
+        self._buffer = b"\r\n"
+        self._delimiter = f"\r\n--{boundary}".encode()
+        self._in_content = True
+
+    def _more(self) -> _Steps:
+        chunk = yield
+        if not chunk:
+            raise BadRequest("body: expected the end of the parts, got the end of the body")
+        self._buffer += chunk
+
+    def content(self) -> Generator[None, bytes, bytes]:
+        """The next chunk of the present part, empty at its end."""
+        while self._in_content:
+            at = self._buffer.find(self._delimiter)
+            if at >= 0:
+                chunk, self._buffer = self._buffer[:at], self._buffer[at + len(self._delimiter) :]
+                self._in_content = False
+                return chunk
+            # The rest may begin the delimiter.
+            safe = len(self._buffer) - len(self._delimiter) + 1
+            if safe > 0:
+                chunk, self._buffer = self._buffer[:safe], self._buffer[safe:]
+                return chunk
+            yield from self._more()
+        return b""
+
+    def head(self) -> Generator[None, bytes, dict[str, str] | None]:
+        """The headers of the next part, `None` after the last. What is left of the present one is skipped."""
+        while (yield from self.content()) or self._in_content:
+            pass
+        while b"\n" not in self._buffer and not self._buffer.startswith(b"--"):
+            if len(self._buffer) > _LONGEST_BOUNDARY + 2:
+                break
+            yield from self._more()
+        if self._buffer.startswith(b"--"):
+            return None
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        if not re.fullmatch(rb"[ \t]*\r", line):
+            raise _malformed("a line break after the boundary")
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            if len(self._buffer) > _LONGEST_HEAD:
+                raise BadRequest(f"body: the head of a part has more than {_LONGEST_HEAD} bytes")
+            yield from self._more()
+        text, self._buffer = self._buffer[:end], self._buffer[end + 4 :]
+        self._in_content = True
+        return _headers(text)
+
+
+def _headers(head: bytes) -> dict[str, str]:
+    try:
+        lines = head.decode().split("\r\n")
+    except UnicodeDecodeError:
+        raise _malformed("a head of a part in UTF-8") from None
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise _malformed("`name: value` in the head of a part")
+        headers[name.strip().lower()] = value.strip()
+    return headers
+
+
+def _malformed(expected: str) -> BadRequest:
+    return BadRequest(f"body: expected {expected}")
+
+
+class PartHead:
+    """Name, type and headers of a part.
+
+    `file_name` is the name of the file on the client's machine; `None` if the part is no file. It is the client's
+    text: it may
+    be a path.
+    """
+
+    def __init__(self, headers: dict[str, str]) -> None:
+        disposition = headers.get("content-disposition")
+        name = None if disposition is None else parameter(disposition, "name")
+        if disposition is None or name is None:
+            problem = "has no header `content-disposition`" if disposition is None else "has no name"
+            raise BadRequest(f'body: a part {problem}, expected `content-disposition: form-data; name="…"` in UTF-8')
+        self.name = name
+        self.file_name = parameter(disposition, "filename")
+        self.content_type = headers.get("content-type")
+        self.headers = headers
+
+    def _add(self, chunks: list[bytes], chunk: bytes, length: int, most: int | None) -> int:
+        length += len(chunk)
+        if most is not None and length > most:
+            raise ContentTooLarge(f"body: part `{self.name}` is too large, expected {most} bytes at most")
+        chunks.append(chunk)
+        return length
+
+    def _text(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise BadRequest(f"body: part `{self.name}` is not UTF-8") from None
+
+
+class Part(PartHead):
+    """One part. Iterating over it gives the chunks of its content, as they arrive."""
+
+    def __init__(self, headers: dict[str, str], chunks: Iterator[bytes]) -> None:
+        super().__init__(headers)
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._chunks
+
+    def bytes(self, most: int | None = None) -> bytes:
+        """The whole content, 413 if it has more than `most` bytes."""
+        chunks: list[bytes] = []
+        length = 0
+        for chunk in self._chunks:
+            length = self._add(chunks, chunk, length, most)
+        return b"".join(chunks)
+
+    def text(self, most: int | None = None) -> str:
+        """The whole content as text, 400 if it is not UTF-8."""
+        return self._text(self.bytes(most))
+
+
+class AsyncPart(PartHead):
+    """As `Part`, for the asynchronous form."""
+
+    def __init__(self, headers: dict[str, str], chunks: AsyncIterator[bytes]) -> None:
+        super().__init__(headers)
+        self._chunks = chunks
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
+
+    async def bytes(self, most: int | None = None) -> bytes:
+        """The whole content, 413 if it has more than `most` bytes."""
+        chunks: list[bytes] = []
+        length = 0
+        async for chunk in self._chunks:
+            length = self._add(chunks, chunk, length, most)
+        return b"".join(chunks)
+
+    async def text(self, most: int | None = None) -> str:
+        """The whole content as text, 400 if it is not UTF-8."""
+        return self._text(await self.bytes(most))
+
+
+def read_parts(chunks: Iterator[bytes], boundary: str) -> Iterator[Part]:
+    parser = Parser(boundary)
+
+    def run(steps: Generator[None, bytes, Any]) -> Any:
+        try:
+            next(steps)
+            while True:
+                steps.send(next(chunks, b""))
+        except StopIteration as end:
+            return end.value
+
+    def content() -> Iterator[bytes]:
+        while chunk := run(parser.content()):
+            yield chunk
+
+    while (headers := run(parser.head())) is not None:
+        yield Part(headers, content())
+
+
+async def read_parts_async(chunks: AsyncIterator[bytes], boundary: str) -> AsyncIterator[AsyncPart]:
+    parser = Parser(boundary)
+
+    async def run(steps: Generator[None, bytes, Any]) -> Any:
+        try:
+            next(steps)
+            while True:
+                steps.send(await anext(chunks, b""))
+        except StopIteration as end:
+            return end.value
+
+    async def content() -> AsyncIterator[bytes]:
+        while chunk := await run(parser.content()):
+            yield chunk
+
+    while (headers := await run(parser.head())) is not None:
+        yield AsyncPart(headers, content())

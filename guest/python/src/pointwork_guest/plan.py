@@ -1,0 +1,261 @@
+"""How the arguments of a handler, guard or dependency are read: decided once, when the module is made."""
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Union, get_args, get_origin
+
+from .base_context import BaseContext, text_value
+from .context import AsyncContext, Context
+from .crash import note_place
+from .exceptions import BadRequest
+from .hints import NONE, hints_of, is_async_function, is_list, is_text, marker_of, shown
+from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query
+from .validation import structurer
+
+Get = Callable[[Any], Any]
+Overrides = Mapping[Callable[..., Any], Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Getter:
+    """One argument. `waits` says that the result of `get` has to be awaited."""
+
+    name: str
+    get: Get
+    waits: bool
+    by_name: bool
+
+
+class Plan:
+    """The arguments of a function."""
+
+    __slots__ = ("_gets", "_named", "getters", "waits")
+
+    def __init__(self, getters: list[Getter]) -> None:
+        self.getters = getters
+        self.waits = any(getter.waits for getter in getters)
+        self._gets = [getter.get for getter in getters if not getter.by_name]
+        self._named = [(getter.name, getter.get) for getter in getters if getter.by_name]
+
+    def now(self, call: Callable[..., Any], ctx: Any) -> Any:
+        """Calls a function with its arguments, in the synchronous form."""
+        if self._named:
+            return call(*[get(ctx) for get in self._gets], **{name: get(ctx) for name, get in self._named})
+        return call(*[get(ctx) for get in self._gets])
+
+    async def later(self, call: Callable[..., Any], ctx: Any) -> Any:
+        """The same in the asynchronous form. The result of an `async def` is awaited."""
+        if not self.waits:
+            result = self.now(call, ctx)
+            return await result if type(result) is types.CoroutineType or isinstance(result, Awaitable) else result
+        values: list[Any] = []
+        named: dict[str, Any] = {}
+        for getter in self.getters:
+            value = getter.get(ctx)
+            if getter.waits:
+                value = await value
+            if getter.by_name:
+                named[getter.name] = value
+            else:
+                values.append(value)
+        result = call(*values, **named)
+        return await result if isinstance(result, Awaitable) else result
+
+
+class Planner:
+    """Makes plans for the functions of one module. `overrides` replace dependencies in tests."""
+
+    def __init__(self, *, is_async: bool, overrides: Overrides) -> None:
+        self.is_async = is_async
+        self.overrides = overrides
+        self._making: list[Callable[..., Any]] = []
+
+    def plan(
+        self, function: Callable[..., Any], path: Collection[str] | None, *, skip: int = 0, body: str = "whole"
+    ) -> Plan:
+        """The plan of a function. `path` has the names of the path parameters, `None` if any could be; `skip` leaves
+        out the first
+        parameters, which the caller gives."""
+        try:
+            return self._plan(function, path, skip, body)
+        except TypeError as error:
+            note_place(error, function)
+            raise
+
+    def _plan(self, function: Callable[..., Any], path: Collection[str] | None, skip: int, body: str) -> Plan:
+        hints = hints_of(function)
+        getters: list[Getter] = []
+        bodies: list[str] = []
+        for parameter in [*inspect.signature(function).parameters.values()][skip:]:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(f"{shown(function)} has the parameter `{parameter}`, expected parameters with names")
+            hint = hints.get(parameter.name, parameter.empty)
+            getters.append(self._getter(function, parameter, hint, path, bodies, body))
+        if len(bodies) > 1:
+            raise TypeError(f"{shown(function)} reads the body by {' and '.join(bodies)}, expected one of them")
+        if bodies and body == "none":
+            raise TypeError(f'{shown(function)} reads the body by {bodies[0]}, and its route has `body="none"`')
+        return Plan(getters)
+
+    def _getter(
+        self,
+        function: Callable[..., Any],
+        parameter: inspect.Parameter,
+        hint: Any,
+        path: Collection[str] | None,
+        bodies: list[str],
+        body: str,
+    ) -> Getter:
+        name = parameter.name
+        hint, marker = marker_of(hint, parameter.default)
+        has_default = parameter.default is not parameter.empty and not isinstance(parameter.default, MARKERS)
+        by_name = parameter.kind is parameter.KEYWORD_ONLY
+
+        def getter(get: Get, waits: bool = False) -> Getter:
+            return Getter(name, get, waits and self.is_async, by_name)
+
+        def convertible(of_texts: bool) -> None:
+            try:
+                structurer(hint, of_texts=of_texts)
+            except Exception as error:
+                raise TypeError(f"{shown(function)}: the parameter `{name}`: {error}") from None
+
+        if isinstance(marker, Dependency):
+            return getter(*self._dependency(marker.make, path, function))
+        if isinstance(hint, type) and issubclass(hint, BaseContext):
+            expected = AsyncContext if self.is_async else Context
+            if hint not in (expected, BaseContext):
+                form = "asynchronous" if self.is_async else "synchronous"
+                raise TypeError(
+                    f"{shown(function)} takes `{hint.__name__}` in a module of the {form} form, "
+                    f"expected `{expected.__name__}`"
+                )
+            return getter(lambda ctx: ctx)
+        is_path = isinstance(marker, Path) or (marker is None and path is not None and name in path)
+        if hint is parameter.empty and not is_path:
+            raise TypeError(f"{shown(function)}: the parameter `{name}` has no type hint and is no path parameter")
+        if hint is parameter.empty:
+            hint = str
+        if is_path or isinstance(marker, (Query, Header, Cookie)) or (marker is None and is_text(hint)):
+            convertible(True)
+            if body == "expected" and marker is None and not is_path and not has_default and is_list(hint):
+                raise TypeError(
+                    f"{shown(function)}: the parameter `{name}` is a list, of the body or of the query: "
+                    "expected `Annotated[…, Body()]`, `Annotated[…, Query()]`, or a default for one of the query"
+                )
+            found = (isinstance(marker, (Query, Header, Cookie, Path)) and marker.name) or name
+            if is_path and path is not None and found not in path:
+                raise TypeError(f"{shown(function)} reads the path parameter `{found}`, which its paths do not have")
+            kind = Path if is_path else type(marker or Query())
+            return getter(_text_getter(kind, found, hint, has_default, parameter.default))
+        if isinstance(marker, Queries):
+            convertible(True)
+            return getter(lambda ctx: ctx.read_query(hint))
+        bodies.append(f"`{name}`")
+        if isinstance(marker, Form):
+            convertible(True)
+            return getter(
+                (lambda ctx: ctx.json_or_form(hint)) if marker.or_json else (lambda ctx: ctx.form(hint)), True
+            )
+        if hint is bytes:
+            return getter(lambda ctx: ctx.bytes(), True)
+        if hint is not Any:
+            convertible(False)
+        return getter(lambda ctx: ctx.json(hint), True)
+
+    def _dependency(
+        self, make: Callable[..., Any], path: Collection[str] | None, of: Callable[..., Any]
+    ) -> tuple[Get, bool]:
+        """What makes a dependency, once for each request, and whether it has to be awaited."""
+        used = self.overrides.get(make, make)
+        if used in self._making:
+            chain = "` needs `".join(getattr(one, "__qualname__", str(one)) for one in [*self._making, used])
+            raise TypeError(f"`{chain}`: a dependency cannot need itself")
+        if inspect.isgeneratorfunction(used) or inspect.isasyncgenfunction(used):
+            raise TypeError(
+                f"the dependency {shown(used)} of {shown(of)} is a generator, "
+                "expected a function that returns its value"
+            )
+        if is_async_function(used) and not self.is_async:
+            raise TypeError(
+                f"the dependency {shown(used)} of {shown(of)} is `async def` in a module of the synchronous form"
+            )
+        self._making.append(used)
+        try:
+            plan = self.plan(used, path)
+        finally:
+            self._making.pop()
+
+        def now(ctx: Any) -> Any:
+            values = ctx._values
+            if values is None:
+                values = ctx._values = {}
+            elif make in values:
+                return values[make]
+            value = values[make] = plan.now(used, ctx)
+            return value
+
+        async def later(ctx: Any) -> Any:
+            values = ctx._values
+            if values is None:
+                values = ctx._values = {}
+            elif make in values:
+                return values[make]
+            value = values[make] = await plan.later(used, ctx)
+            return value
+
+        waits = is_async_function(used) or plan.waits
+        return (later, True) if waits else (now, False)
+
+    def guard(self, make: Callable[..., Any], of: Callable[..., Any]) -> tuple[Get, bool]:
+        return self._dependency(make, None, of)
+
+
+def _text_getter(kind: Any, name: str, hint: Any, has_default: bool, default: Any) -> Get:
+    parts = (
+        [part for part in get_args(hint) if part is not NONE]
+        if get_origin(hint) in (Union, types.UnionType)
+        else [hint]
+    )
+    plain = parts[0] if len(parts) == 1 else hint
+    of_list = is_list(plain)
+    optional = not of_list and (has_default or plain is not hint)
+
+    if kind is Path:
+        what = f"path parameter `{name}`"
+
+        def param(ctx: BaseContext) -> Any:
+            text = (ctx._raw or ctx._open).param(name) or ""
+            if plain is str:
+                return text
+            # The usual case, without the cost of a conversion.
+            if plain is int and text.isdecimal() and text.isascii() and len(text) < 20:
+                return int(text)
+            return text_value(plain, text, what)
+
+        return param
+    name = name.replace("_", "-") if kind is Header else name
+    what = {Header: "header", Cookie: "cookie"}.get(kind, "query parameter") + f" `{name}`"
+
+    def read(ctx: BaseContext) -> str | list[str] | None:
+        if kind is Header:
+            return ctx.header_values(name) if of_list else ctx.header(name)
+        if kind is Cookie:
+            return ctx.cookies.get(name)
+        fields = ctx.query
+        return fields.all(name) if of_list else fields.get(name)
+
+    def field(ctx: BaseContext) -> Any:
+        text = read(ctx)
+        if text is None or (of_list and not text and has_default):
+            if not optional and not has_default:
+                raise BadRequest(f"{what}: it is missing")
+            return default if has_default else None
+        return text_value(plain, text, what)
+
+    return field
+
+
+__all__ = ["Body", "Getter", "Plan", "Planner", "hints_of", "is_async_function"]

@@ -1,0 +1,149 @@
+"""A module of the asynchronous form, which the tests build and serve, with a directory and clocks that are granted."""
+
+import asyncio
+import os
+import random
+import time
+import weakref
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from pointwork_guest import (
+    AsyncContext,
+    AsyncDelivery,
+    Depends,
+    Module,
+    NotFound,
+    channel,
+    controller,
+    get,
+    log,
+    on,
+    post,
+)
+
+
+async def user(ctx: AsyncContext) -> Any:
+    return await ctx.call("later:one", 1)
+
+
+@controller("later")
+class Later:
+    def __init__(self) -> None:
+        self.running = 0
+        self.most = 0
+
+    @get(":id")
+    async def show(self, id: int, ctx: AsyncContext, user: Annotated[Any, Depends(user)]) -> Any:
+        both = await asyncio.gather(ctx.call("later:one", id), ctx.call("later:two", id))
+        return {"user": user, "found": both}
+
+    @get("stream")
+    async def stream(self, ctx: AsyncContext) -> AsyncIterator[str]:
+        yield "piece "
+        yield await ctx.call("later:one", 2)
+
+    @post("echo", body="stream")
+    async def echo(self, ctx: AsyncContext) -> Any:
+        return {"size": sum([len(chunk) async for chunk in ctx.chunks()])}
+
+    @post("together")
+    async def together(self, ctx: AsyncContext) -> Any:
+        """Waits for a body that the client sends late, so that the requests of the instance overlap."""
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await ctx.text()
+        self.running -= 1
+        return {"most": self.most}
+
+    @get("background")
+    async def background(self, ctx: AsyncContext) -> str:
+        async def later() -> None:
+            await asyncio.sleep(0)
+            log.info("done in the background")
+
+        asyncio.create_task(later())
+        return "replied"
+
+    @get("lost")
+    async def lost(self) -> str:
+        async def fail() -> None:
+            raise ValueError("nobody awaits this")
+
+        asyncio.create_task(fail())
+        return "replied"
+
+    @get("timer")
+    async def timer(self) -> str:
+        await asyncio.sleep(1)
+        return "never"
+
+    @get("locked")
+    async def locked(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    @get("random")
+    async def random(self) -> Any:
+        return random.random()
+
+    @get("notes")
+    async def notes(self, ctx: AsyncContext) -> Any:
+        return await ctx.call("later:notes")
+
+    @post("cancelled", body="stream")
+    async def cancelled(self, ctx: AsyncContext) -> Any:
+        """Cancels a task that waits in a function of the host."""
+        reading = asyncio.create_task(ctx.text())
+        await asyncio.sleep(0)
+        reading.cancel()
+        ended = await asyncio.gather(reading, return_exceptions=True)
+        return {"ended": type(ended[0]).__name__, "found": await ctx.call("later:one", 3)}
+
+    @get("finalizer")
+    async def finalizer(self) -> str:
+        return weakref.finalize.__module__
+
+    @get("crash")
+    async def crash(self, ctx: AsyncContext) -> Any:
+        await ctx.call("later:one", 1)
+        return 1 // 0
+
+
+@channel("later")
+class Listeners:
+    @on("one")
+    async def one(self, id: int) -> str:
+        if id > 9:
+            raise NotFound(f"no product has the id {id}")
+        return f"tea {id}"
+
+    @on("two")
+    async def two(self, id: int, delivery: AsyncDelivery) -> Any:
+        return await delivery.call("later:one", id)
+
+    @on("notes")
+    async def notes(self) -> Any:
+        with open("/notes/long.txt", "w", encoding="utf-8") as file:
+            file.write("ä" * 100_000)
+        with open("/notes/long.txt", encoding="utf-8") as file:
+            length = len(file.read())
+        os.remove("/notes/long.txt")
+        refused = []
+        for path in ("/notes/none", "/notes/../none", "/etc/passwd"):
+            try:
+                open(path)
+            except OSError as error:
+                refused.append(type(error).__name__)
+        began = time.time()
+        while time.time() == began:
+            pass
+        return {
+            "length": length,
+            "names": os.listdir("/notes"),
+            "text": open("/notes/tea.txt").read(),
+            "refused": refused,
+            "seconds": began,
+        }
+
+
+app = Module(controllers=[Later], channels=[Listeners])

@@ -1,0 +1,145 @@
+"""What the build tells of declarations. It reads them alone, and makes no component."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointwork_guest import Module, channel, controller, get, on
+from pointwork_guest.build import BuildError, build
+
+HEAD = "from pointwork_guest import *\n"
+
+
+def test_what_base_classes_declare_is_told() -> None:
+    def guard() -> None: ...
+
+    @controller("base", guards=[guard])
+    class Base:
+        @get("x")
+        def inherited(self) -> Any: ...
+
+        @get("y")
+        def again(self) -> Any: ...
+
+        @get("z")
+        def undecorated(self) -> Any: ...
+
+    class Between(Base):
+        @get("w")
+        def inherited(self) -> Any: ...
+
+    @controller("a")
+    class A(Between):
+        @get("own")
+        def own(self) -> Any: ...
+
+        @get("y")
+        def again(self) -> Any: ...
+
+        def undecorated(self) -> Any: ...
+
+    class Listens:
+        @on("one")
+        def one(self) -> None: ...
+
+    @channel("c")
+    class C(Listens):
+        @on("two")
+        def two(self) -> None: ...
+
+    module = Module(controllers=[A], channels=[C])
+    assert module.warnings == [
+        "`A` has no route by `Between.inherited`, which it inherits: decorate a method of `A` itself",
+        "`A` has no route by `Base.undecorated`, which it inherits: decorate a method of `A` itself",
+        "the decorators of the class `Base` do not apply to `A`, which extends it: give it its own",
+        "`C` has no listener by `Listens.one`, which it inherits: decorate a method of `C` itself",
+    ]
+    assert [handler.name for handler in module.handlers] == ["own", "again"]
+    assert Module(controllers=[Base]).warnings == []
+
+
+def told(folder: Path, source: str) -> str:
+    entry = folder / "bad.py"
+    entry.write_text(HEAD + source)
+    with pytest.raises(BuildError) as found:
+        build(entry, folder / "bad.wasm", only_check=True)
+    return str(found.value).removeprefix(f"{folder}/")
+
+
+CLASS = "@controller('a')\nclass A:\n"
+APP = "app = Module(controllers=[A])\n"
+LISTENER = "@channel('a')\nclass A:\n    @on('b')\n    def b(self, n: complex): ...\napp = Module(channels=[A])\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("raise SystemExit(0)\n", "bad.py:2: SystemExit: 0: top-level code ends the program, expected code that"),
+        ("import sys\nsys.exit('no')\n", "bad.py:3: SystemExit: no: top-level code ends the program"),
+        ("import os\nos._exit(0)\n", "cannot be read: its top-level code ended Python, or wrote to the standard"),
+        (
+            f"{CLASS}    def __init__(self, db): ...\n    @get()\n    def a(self): ...\n{APP}",
+            "bad.py:4: the class `A` is made without arguments: ",
+        ),
+        (
+            f"{CLASS}    def __init__(self):\n        int(None)\n    @get()\n    def a(self): ...\n{APP}",
+            "bad.py:5: int() argument must be",
+        ),
+        (
+            f"{CLASS}    @get()\n    def a(self, u: int | str): ...\n{APP}",
+            "bad.py:4: `A.a`: the parameter `u`: Unsupported type: int | str",
+        ),
+        (
+            f"def user(x: complex): ...\n{CLASS}    @get()\n    def a(self, u=Depends(user)): ...\n{APP}",
+            "bad.py:2: `user`: the parameter `x`: Unsupported type: <class 'complex'>",
+        ),
+        (LISTENER, "bad.py:4: `A.b`: the payload: Unsupported type: <class 'complex'>"),
+    ],
+)
+def test_what_is_wrong_has_file_and_line(tmp_path: Path, source: str, expected: str) -> None:
+    found = told(tmp_path, source)
+    assert expected in found
+    assert "Register" not in found
+
+
+def test_a_check_needs_no_component(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(f"{HEAD}{CLASS}    @get()\n    def a(self): ...\n{APP}")
+    command = [sys.executable, "-m", "pointwork_guest.build", "shop.py"]
+    package = str(Path(__file__).parent.parent / "src")
+
+    def run(*more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*command, *more], cwd=tmp_path, env={"PYTHONPATH": package}, capture_output=True, text=True, check=False
+        )
+
+    assert (run("--check").returncode, run("--check").stderr) == (0, "  GET /a\n")
+    assert '"out": null' in run("--check", "--json").stdout
+    assert "required: --out" in run().stderr
+
+
+def test_a_parameter_with_nearly_the_name_of_the_path_is_told(tmp_path: Path) -> None:
+    handlers = """
+    @get(":id")
+    def a(self, idd: int): ...
+    @get(["b/:product_id", "c/:product_id"])
+    def b(self, productId: int): ...
+    @get("d/:id")
+    def d(self, ids: Annotated[str, Query()], ctx: Context): ...
+    @get("e/:id")
+    def e(self, page: int): ...
+    @get("f/:id")
+    def f(self, id: int, idd: int = 1): ...
+    @get("g/:id")
+    def g(self, number: Annotated[int, Path("id")], idd: int = 1): ...
+"""
+    (tmp_path / "near.py").write_text(f"from typing import Annotated\n{HEAD}{CLASS}{handlers}{APP}")
+    found = build(tmp_path / "near.py", tmp_path / "near.wasm", only_check=True).warnings
+    told = "from the query, and no parameter reads"
+    assert [one.removeprefix(f"{tmp_path}/") for one in found] == [
+        f"near.py:6: `A.a` reads `idd` {told} `id` of the path: give both one name, or mark `idd` with `Query()`",
+        f"near.py:8: `A.b` reads `productId` {told} `product_id` of the path: "
+        "give both one name, or mark `productId` with `Query()`",
+    ]

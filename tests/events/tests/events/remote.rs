@@ -1,0 +1,556 @@
+//! Calls to listeners in another process, over NATS (spec N9).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use pointwork::http::header::RETRY_AFTER;
+use pointwork::http::{HeaderValue, Request, StatusCode};
+use pointwork::{App, AppOptions, Body, Context, Delivery, EventStore, Failure, FailureCode, Payload};
+use pointwork_events_tests::proxy::{Fault, Proxy};
+use pointwork_events_tests::server::Server;
+use pointwork_events_tests::world::{PATIENCE, quick};
+use pointwork_nats::{Connection, NatsOptions, NatsStore};
+use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use crate::Plain;
+use crate::cases::TRACEPARENT;
+
+pub(crate) const ALL: &[(&str, Plain)] = crate::list![
+    a_call_is_answered_elsewhere,
+    a_failure_is_as_that_of_a_listener_here,
+    an_emitted_event_is_heard_elsewhere,
+    without_a_process_that_serves_it_a_channel_is_unreachable,
+    without_a_server_a_channel_is_unreachable,
+    a_call_without_an_answer_ends_at_its_deadline,
+    a_connection_that_is_cut_sends_no_call_twice,
+    a_context_is_not_handed_over,
+    a_call_too_many_is_overloaded,
+    what_is_too_large_is_not_sent,
+    a_circle_over_two_processes_ends,
+    processes_share_the_calls,
+    an_application_is_ready_when_its_channels_are_served,
+    an_application_is_not_ready_without_the_right_to_serve,
+    a_channel_without_listeners_is_served_no_more,
+    an_answer_waits_for_the_events_that_its_listener_emits,
+    what_a_stranger_sends_is_answered_or_dropped,
+];
+
+const STOCK: &str = "stock";
+
+async fn connect(url: &str) -> Connection {
+    let options = NatsOptions {
+        servers: vec![url.to_owned()],
+        prefix: "shop".to_owned(),
+        ..NatsOptions::default()
+    };
+    Connection::open(options, Handle::current())
+        .await
+        .expect("it begins to connect")
+}
+
+fn app() -> App {
+    let mut options = AppOptions::new().drain(Duration::from_millis(500));
+    options.router.deadline = Some(Duration::from_secs(5));
+    App::with_options(options).expect("threads start")
+}
+
+/// An application whose channel `stock` is elsewhere.
+async fn caller(url: &str) -> App {
+    let (app, connection) = (app(), connect(url).await);
+    for event in ["reserve", "other"] {
+        app.channel(STOCK)
+            .on_raw(event, connection.listener(STOCK))
+            .expect("a listener");
+    }
+    eventually("it is connected", async || {
+        let failed = app.caller().call_raw("stock:other", Payload::null()).await;
+        !failed.is_err_and(|failure| failure.message().contains("no server"))
+    })
+    .await;
+    app
+}
+
+/// An application that serves the channel.
+async fn server<F, R>(url: &str, at_once: u16, listener: F) -> App
+where
+    F: Fn(Delivery, Payload) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Payload, Failure>> + Send + 'static,
+{
+    let app = app();
+    app.channel(STOCK).on_raw("reserve", listener).expect("a listener");
+    serve(&app, url, at_once).await;
+    app
+}
+
+async fn serve(app: &App, url: &str, at_once: u16) {
+    let starting = app.bus().not_ready_until("stock");
+    connect(url).await.serve(app.caller(), STOCK, at_once, starting);
+    eventually("it is served", async || app.bus().starting().is_empty()).await;
+}
+
+async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
+    let begin = Instant::now();
+    while !holds().await {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn call(app: &App) -> Result<Payload, Failure> {
+    app.caller().call_raw("stock:reserve", Payload::null()).await
+}
+
+fn word(result: Result<Payload, Failure>) -> (String, u16) {
+    let failure = result.expect_err("it fails");
+    (failure.code().as_str().to_owned(), failure.status().as_u16())
+}
+
+async fn a_call_is_answered_elsewhere() {
+    let nats = Server::start();
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let sees = seen.clone();
+    let listener = move |delivery: Delivery, payload: Payload| {
+        let left = delivery
+            .deadline()
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = left.expect("a deadline");
+        assert!(
+            left > Duration::from_secs(1) && left <= Duration::from_secs(5),
+            "{left:?}"
+        );
+        sees.lock().push(format!(
+            "{} {} {} {:?} {:?}",
+            delivery.event(),
+            delivery.attempt(),
+            delivery.caller().chain().depth(),
+            delivery.request_id().map(ToString::to_string),
+            delivery.caller().traceparent(),
+        ));
+        async move {
+            Ok(Payload::new(
+                "application/x-reversed",
+                payload.data().iter().rev().copied().collect::<Vec<_>>(),
+            ))
+        }
+    };
+    let serving = server(&nats.url(), 16, listener).await;
+    let calling = caller(&nats.url()).await;
+    let route = |ctx: Context| async move {
+        let payload = Payload::new("application/x-bytes", (0..=255).collect::<Vec<u8>>());
+        let result = ctx.call_raw("stock:reserve", payload).await?;
+        let is_reversed = result.data().iter().copied().eq((0..=255).rev());
+        Ok::<_, Failure>(format!("{} {is_reversed}", result.content_type()))
+    };
+    calling.post("/reserve", route).expect("a route");
+    let request = Request::post("/reserve")
+        .header("host", "localhost")
+        .header("x-request-id", "of-the-shop")
+        .header("traceparent", TRACEPARENT);
+    let reply = tokio::time::timeout(
+        Duration::from_secs(5),
+        calling.handle(request.body(Body::empty()).expect("a request")),
+    );
+    let body = reply.await.expect("a reply").into_body().bytes().await.expect("a body");
+    assert_eq!(body, "application/x-reversed true");
+    assert_eq!(
+        *seen.lock(),
+        [format!(r#"reserve 1 1 Some("of-the-shop") Some("{TRACEPARENT}")"#)]
+    );
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn a_failure_is_as_that_of_a_listener_here() {
+    let nats = Server::start();
+    let listener = |_: Delivery, _: Payload| async {
+        let failure = Failure::with_code(
+            FailureCode::new("sold-out"),
+            StatusCode::CONFLICT,
+            "none is left – 'ü'\nat all",
+        );
+        Err(failure
+            .detail("left", 0)
+            .header(RETRY_AFTER, HeaderValue::from_static("7")))
+    };
+    let serving = server(&nats.url(), 16, listener).await;
+    let calling = caller(&nats.url()).await;
+    let failure = call(&calling).await.expect_err("it fails");
+    assert_eq!((failure.code().as_str(), failure.status().as_u16()), ("sold-out", 409));
+    assert_eq!(failure.message(), "none is left – 'ü'\nat all");
+    assert_eq!(failure.details().expect("details")["left"], 0);
+    assert_eq!(failure.headers()[RETRY_AFTER], "7");
+    // An event that the process serves no listener for is as unknown as here.
+    let other = calling.caller().call_raw("stock:other", Payload::null()).await;
+    assert_eq!(word(other), ("unknown-event".to_owned(), 500));
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn an_emitted_event_is_heard_elsewhere() {
+    let nats = Server::start();
+    let heard = Arc::new(AtomicU32::new(0));
+    let hears = heard.clone();
+    let listener = move |_: Delivery, _: Payload| {
+        hears.fetch_add(1, Ordering::Relaxed);
+        async { Ok(Payload::null()) }
+    };
+    let serving = server(&nats.url(), 16, listener).await;
+    let calling = caller(&nats.url()).await;
+    calling.caller().emit_raw("stock:reserve", Payload::null());
+    eventually("it is heard", async || heard.load(Ordering::Relaxed) == 1).await;
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn without_a_process_that_serves_it_a_channel_is_unreachable() {
+    let nats = Server::start();
+    let calling = caller(&nats.url()).await;
+    let begin = Instant::now();
+    assert_eq!(word(call(&calling).await), ("unreachable".to_owned(), 503));
+    assert!(begin.elapsed() < Duration::from_secs(5), "it waits for nothing");
+    calling.close().await;
+}
+
+async fn without_a_server_a_channel_is_unreachable() {
+    let nats = Server::start();
+    let serving = server(&nats.url(), 16, |_, _| async { Ok(Payload::null()) }).await;
+    let calling = caller(&nats.url()).await;
+    // One that is sent while the connection goes waits for its answer.
+    let outcome = async || match tokio::time::timeout(Duration::from_secs(1), call(&calling)).await {
+        Ok(Ok(_)) => "answered".to_owned(),
+        Ok(Err(failure)) => failure.code().as_str().to_owned(),
+        Err(_) => "waits".to_owned(),
+    };
+    nats.kill();
+    eventually("it is unreachable", async || outcome().await == "unreachable").await;
+    nats.start_again();
+    eventually("it is reached again", async || outcome().await == "answered").await;
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn a_call_without_an_answer_ends_at_its_deadline() {
+    let nats = Server::start();
+    let listener = |_: Delivery, _: Payload| async {
+        sleep(Duration::from_secs(60)).await;
+        Ok(Payload::null())
+    };
+    let serving = server(&nats.url(), 16, listener).await;
+    let mut options = AppOptions::new().drain(Duration::from_millis(500));
+    options.bus.deadline = Duration::from_millis(300);
+    let calling = App::with_options(options).expect("threads start");
+    let connection = connect(&nats.url()).await;
+    calling
+        .channel(STOCK)
+        .on_raw("reserve", connection.listener(STOCK))
+        .expect("a listener");
+    let seen = Arc::<Mutex<Option<(String, u16)>>>::default();
+    let sees = seen.clone();
+    // The time of an emitted event is that of the calls within it.
+    let listener = move |delivery: Delivery, _: Payload| {
+        let sees = sees.clone();
+        async move {
+            let called = delivery.call_raw("stock:reserve", Payload::null()).await;
+            *sees.lock() = Some(word(called));
+            Ok(Payload::null())
+        }
+    };
+    calling.channel("here").on_raw("ask", listener).expect("a listener");
+    for _ in 0..50 {
+        calling.caller().emit_raw("here:ask", Payload::null());
+        sleep(Duration::from_millis(400)).await;
+        if let Some((code, status)) = seen.lock().clone()
+            && code != "unreachable"
+        {
+            assert_eq!((&*code, status), ("deadline", 504));
+            break;
+        }
+    }
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn a_connection_that_is_cut_sends_no_call_twice() {
+    let nats = Server::start();
+    let proxy = Proxy::before(nats.port()).await;
+    let runs = Arc::new(AtomicU32::new(0));
+    let counts = runs.clone();
+    let listener = move |_: Delivery, _: Payload| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        async {
+            sleep(Duration::from_millis(300)).await;
+            Ok(Payload::null())
+        }
+    };
+    let serving = server(&nats.url(), 16, listener).await;
+    let calling = caller(&proxy.url()).await;
+    let cut = async {
+        eventually("the listener runs", async || runs.load(Ordering::Relaxed) == 1).await;
+        proxy.set(Fault::Cut);
+        sleep(Duration::from_millis(100)).await;
+        proxy.set(Fault::None);
+    };
+    // The answer may find the connection that was made anew.
+    let called = tokio::time::timeout(Duration::from_secs(2), call(&calling));
+    let (_called, ()) = tokio::join!(called, cut);
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn a_context_is_not_handed_over() {
+    let nats = Server::start();
+    let calling = caller(&nats.url()).await;
+    let route = |ctx: Context| async move {
+        let failure = ctx
+            .hand_over_raw("stock:reserve", Payload::null())
+            .expect_err("it is elsewhere");
+        failure.code().as_str().to_owned()
+    };
+    calling.post("/hand-over", route).expect("a route");
+    let request = Request::post("/hand-over")
+        .header("host", "localhost")
+        .body(Body::empty());
+    let reply = calling.handle(request.expect("a request")).await;
+    assert_eq!(reply.into_body().bytes().await.expect("a body"), "not-remote");
+    calling.close().await;
+}
+
+async fn a_call_too_many_is_overloaded() {
+    let nats = Server::start();
+    let runs = Arc::new(AtomicU32::new(0));
+    let counts = runs.clone();
+    let listener = move |_: Delivery, _: Payload| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        async {
+            sleep(Duration::from_millis(500)).await;
+            Ok(Payload::null())
+        }
+    };
+    let serving = server(&nats.url(), 2, listener).await;
+    let calling = caller(&nats.url()).await;
+    let calls = (0..5).map(|_| {
+        let calling = calling.clone();
+        tokio::spawn(async move { call(&calling).await })
+    });
+    let mut answers = Vec::new();
+    for answer in calls.collect::<Vec<_>>() {
+        answers.push(
+            answer
+                .await
+                .expect("no panic")
+                .map_or_else(|failure| failure.status().as_u16(), |_| 200),
+        );
+    }
+    answers.sort_unstable();
+    assert_eq!(answers, [200, 200, 503, 503, 503]);
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert!(call(&calling).await.is_ok(), "there is room again");
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn what_is_too_large_is_not_sent() {
+    let nats = Server::with("max_payload: 65536");
+    let listener = |_: Delivery, payload: Payload| async move {
+        let size = payload.data().len();
+        Ok(if size == 0 {
+            Payload::new("text/plain", vec![0; 100_000])
+        } else {
+            Payload::json(&size)?
+        })
+    };
+    let serving = server(&nats.url(), 16, listener).await;
+    let calling = caller(&nats.url()).await;
+    let call = async |size: usize| {
+        let payload = Payload::new("text/plain", vec![0; size]);
+        calling.caller().call_raw("stock:reserve", payload).await
+    };
+    assert_eq!(word(call(100_000).await), ("too-large".to_owned(), 413));
+    assert_eq!(call(60_000).await.expect("a result").to::<u32>().expect("JSON"), 60_000);
+    assert_eq!(word(call(0).await), ("too-large".to_owned(), 413), "of the result");
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn a_circle_over_two_processes_ends() {
+    let nats = Server::start();
+    let url = nats.url();
+    let (first, second) = (app(), app());
+    let runs = Arc::new(AtomicU32::new(0));
+    for (app, own, other) in [(&first, "a", "b"), (&second, "b", "a")] {
+        let connection = connect(&url).await;
+        let runs = runs.clone();
+        let listener = move |delivery: Delivery, _: Payload| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            async move { delivery.call_raw(&format!("{other}:turn"), Payload::null()).await }
+        };
+        app.channel(own).on_raw("turn", listener).expect("a listener");
+        app.channel(other)
+            .on_raw("turn", connection.listener(other))
+            .expect("a listener");
+        let starting = app.bus().not_ready_until(own);
+        connection.serve(app.caller(), own, 16, starting);
+        eventually("it is served", async || app.bus().starting().is_empty()).await;
+    }
+    let failed = first.caller().call_raw("a:turn", Payload::null()).await;
+    assert_eq!(word(failed).0, "too-deep");
+    assert!(runs.load(Ordering::Relaxed) <= 8);
+    first.close().await;
+    second.close().await;
+}
+
+async fn processes_share_the_calls() {
+    let nats = Server::start();
+    let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let mut serving = Vec::new();
+    for count in &counts {
+        let count = count.clone();
+        let listener = move |_: Delivery, _: Payload| {
+            count.fetch_add(1, Ordering::Relaxed);
+            async { Ok(Payload::null()) }
+        };
+        serving.push(server(&nats.url(), 16, listener).await);
+    }
+    let calling = caller(&nats.url()).await;
+    for _ in 0..100 {
+        call(&calling).await.expect("an answer");
+    }
+    let counts = counts.map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(counts.iter().sum::<u32>(), 100);
+    assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    // One ends, and every call is answered by the other.
+    serving.pop().expect("an application").close().await;
+    for _ in 0..50 {
+        call(&calling).await.expect("an answer");
+    }
+    calling.close().await;
+    serving.pop().expect("an application").close().await;
+}
+
+async fn an_application_is_ready_when_its_channels_are_served() {
+    let nats = Server::start();
+    nats.kill();
+    let serving = app();
+    let starting = serving.bus().not_ready_until("the channel `stock` is not served yet");
+    connect(&nats.url()).await.serve(serving.caller(), STOCK, 16, starting);
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(serving.bus().starting(), ["the channel `stock` is not served yet"]);
+    nats.start_again();
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(serving.bus().starting().len(), 1, "nobody listens yet");
+    serving
+        .channel(STOCK)
+        .on_raw("reserve", |_, _| async { Ok(Payload::null()) })
+        .expect("a listener");
+    eventually("it is ready", async || serving.bus().starting().is_empty()).await;
+    let calling = caller(&nats.url()).await;
+    call(&calling).await.expect("an answer");
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn an_application_is_not_ready_without_the_right_to_serve() {
+    let rights = "permissions: {subscribe: [\"_INBOX.>\"], publish: [\">\"]}";
+    let nats = Server::with(&format!(
+        "authorization: {{users: [{{user: shop, password: \"a b\", {rights}}}]}}"
+    ));
+    let serving = app();
+    let listener = |_: Delivery, _: Payload| async { Ok(Payload::null()) };
+    serving.channel(STOCK).on_raw("reserve", listener).expect("a listener");
+    let starting = serving.bus().not_ready_until("stock");
+    // The user and the password are those of the address.
+    let connection = connect(&nats.url().replace("nats://", "nats://shop:a%20b@")).await;
+    connection.serve(serving.caller(), STOCK, 16, starting);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(serving.bus().starting(), ["stock"]);
+    serving.close().await;
+}
+
+async fn a_channel_without_listeners_is_served_no_more() {
+    let nats = Server::start();
+    let serving = server(&nats.url(), 16, |_, _| async { Ok(Payload::null()) }).await;
+    let calling = caller(&nats.url()).await;
+    call(&calling).await.expect("an answer");
+    serving.close().await;
+    assert_eq!(word(call(&calling).await), ("unreachable".to_owned(), 503));
+    calling.close().await;
+}
+
+async fn an_answer_waits_for_the_events_that_its_listener_emits() {
+    let nats = Server::start();
+    let serving = app();
+    let store: Arc<dyn EventStore> = Arc::new(NatsStore::new(connect(&nats.url()).await));
+    serving
+        .make_durable("mail", quick(), store.clone())
+        .expect("it is durable");
+    let listener = |delivery: Delivery, payload: Payload| async move {
+        let payload: bool = payload.to()?;
+        if payload {
+            delivery.emit_raw("mail:order", Payload::json(&json!({"key": 1}))?);
+        }
+        Ok(Payload::null())
+    };
+    serving.channel(STOCK).on_raw("reserve", listener).expect("a listener");
+    serve(&serving, &nats.url(), 16).await;
+    let calling = caller(&nats.url()).await;
+    let call = async |emits: bool| {
+        let payload = Payload::json(&emits).expect("JSON");
+        calling.caller().call_raw("stock:reserve", payload).await
+    };
+    call(true).await.expect("an answer");
+    assert_eq!(store.figures("mail").await.expect("figures").waiting, 1);
+    calling.close().await;
+    serving.close().await;
+}
+
+async fn what_a_stranger_sends_is_answered_or_dropped() {
+    let nats = Server::start();
+    let serving = server(&nats.url(), 16, |_, _| async { Ok(Payload::null()) }).await;
+    let stranger = async_nats::connect(nats.url()).await.expect("a connection");
+    let send = async |headers: &[(&str, &str)], payload: &'static [u8]| {
+        let mut map = async_nats::HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, *value);
+        }
+        let answer = stranger
+            .request_with_headers("shop.call.stock.reserve", map, payload.into())
+            .await;
+        let headers = answer.expect("an answer").headers.unwrap_or_default();
+        headers.get("pointwork-code").map(|code| code.as_str().to_owned())
+    };
+    assert_eq!(send(&[], b"").await.as_deref(), Some("unknown-event"));
+    assert_eq!(
+        send(&[("ce-type", "mail:reserve")], b"").await.as_deref(),
+        Some("unknown-event")
+    );
+    let deep = [("ce-type", "stock:reserve"), ("ce-depth", "200")];
+    assert_eq!(send(&deep, b"").await.as_deref(), Some("too-deep"));
+    let late = [
+        ("ce-type", "stock:reserve"),
+        ("ce-time-left", "-1"),
+        ("ce-requestid", "a\tb"),
+        ("content-type", ""),
+    ];
+    assert_eq!(
+        send(&late, b"\xff\xfe").await,
+        None,
+        "what it cannot read counts as absent"
+    );
+    let no_time = [("ce-type", "stock:reserve"), ("ce-time-left", "0")];
+    assert!([None, Some("deadline".to_owned())].contains(&send(&no_time, b"").await));
+    // Without an address for the answer.
+    stranger
+        .publish("shop.call.stock.reserve", "".into())
+        .await
+        .expect("it is sent");
+    let calling = caller(&nats.url()).await;
+    call(&calling).await.expect("an answer");
+    calling.close().await;
+    serving.close().await;
+}

@@ -1,0 +1,1 @@
+"""The module of the suite: its controllers and channels are those of the program in the component."""

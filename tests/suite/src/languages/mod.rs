@@ -1,0 +1,194 @@
+//! The suite's guests in other languages.
+//!
+//! For each form of a language a module in `tests/suite/<language>` is built once, with the SDK of `guest`. It runs the programs of a
+//! [`Guest`], which are written into the component. While a case [speaks](Language::speaking) a language, every guest that it builds
+//! in a form of that language is such a component; a guest that no module in the language can be is a failure with the reason, which
+//! `<language>.toml` declares of the case.
+
+mod declared;
+mod listing;
+mod modules;
+mod program;
+mod slot;
+mod worker;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use pointwork::Worker;
+use serde_json::{Value, json};
+
+use crate::fixtures::{Fixture, typescript};
+use crate::guest::Guest;
+
+pub use declared::Declared;
+pub use listing::Listing;
+pub use modules::build_in;
+pub use worker::compiled;
+
+/// A language of guests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// The synchronous form alone.
+    TypeScript,
+    /// Both forms.
+    Python,
+}
+
+thread_local! {
+    static SPEAKS: Cell<Option<Language>> = const { Cell::new(None) };
+    static HAS_BUILT: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Language {
+    /// All languages.
+    pub const ALL: [Self; 2] = [Self::TypeScript, Self::Python];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TypeScript => "TypeScript",
+            Self::Python => "Python",
+        }
+    }
+
+    /// The name of its folder and files, and of its tests.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::TypeScript => "typescript",
+            Self::Python => "python",
+        }
+    }
+
+    /// Runs a case whose guests are in this language, on this thread, and tells whether it had one.
+    pub fn speaking<T>(self, run: impl FnOnce() -> T) -> (T, bool) {
+        SPEAKS.set(Some(self));
+        HAS_BUILT.set(false);
+        let outcome = run();
+        SPEAKS.set(None);
+        (outcome, HAS_BUILT.get())
+    }
+
+    /// The class of errors without a class of their own.
+    fn error(self) -> &'static str {
+        match self {
+            Self::TypeScript => "Error",
+            Self::Python => "Exception",
+        }
+    }
+
+    fn has(self, asynchronous: bool) -> bool {
+        self == Self::Python || !asynchronous
+    }
+
+    /// How many times as long a case may wait: a debug build of the host makes an instance of Python in some 50 milliseconds.
+    fn patience(self) -> u32 {
+        match self {
+            Self::TypeScript => 1,
+            Self::Python => 4,
+        }
+    }
+
+    /// The memory that an instance needs beside the texts of its programs, which a case does not count on.
+    fn memory(self) -> usize {
+        match self {
+            Self::TypeScript => 16 * 1024 * 1024,
+            Self::Python => 48 * 1024 * 1024,
+        }
+    }
+}
+
+/// The guest in the language that the case speaks, if that has the form.
+///
+/// # Panics
+/// If no module in the language can be such a guest.
+pub(crate) fn build(guest: &Guest) -> Option<Vec<u8>> {
+    let language = SPEAKS.get().filter(|language| language.has(guest.asynchronous))?;
+    HAS_BUILT.set(true);
+    let program = program::of(guest, language);
+    let program = program.unwrap_or_else(|reason| panic!("not in {}: {reason}", language.name()));
+    Some(with(language, guest.asynchronous, &program))
+}
+
+fn with(language: Language, asynchronous: bool, program: &Value) -> Vec<u8> {
+    let module = modules::of(language, asynchronous);
+    let mut component = module.component.clone();
+    let written = slot::write(&mut component, module.place, program.to_string().as_bytes());
+    written.unwrap_or_else(|reason| panic!("not in {}: {reason}", language.name()));
+    component
+}
+
+/// The twin of a guest in the language that the case speaks: it does the same. The twins in Python are in the module for programs.
+///
+/// # Errors
+/// If it does not build.
+pub(crate) fn twin(fixture: Fixture) -> Option<Result<Arc<[u8]>>> {
+    let language = SPEAKS.get()?;
+    let (name, asynchronous) = match fixture {
+        Fixture::RustBasic => ("basic", false),
+        Fixture::RustAsync => ("basic", true),
+        Fixture::RustChannels => ("channels", false),
+        Fixture::RustChannelsAsync => ("channels", true),
+        Fixture::RustGuards => ("guards", false),
+        Fixture::RustGuardsAsync => ("guards", true),
+        _ => return None,
+    };
+    if !language.has(asynchronous) {
+        return None;
+    }
+    HAS_BUILT.set(true);
+    Some(match language {
+        Language::TypeScript => typescript::build(modules::directory(), &format!("twins/{name}.ts")).map(Arc::from),
+        Language::Python => Ok(with(language, asynchronous, &json!({ "twin": name })).into()),
+    })
+}
+
+/// See [`Language::memory`].
+pub(crate) fn memory() -> usize {
+    SPEAKS.get().map_or(0, Language::memory)
+}
+
+/// See [`Language::patience`].
+pub(crate) fn patience() -> u32 {
+    SPEAKS.get().map_or(1, Language::patience)
+}
+
+/// How long a call waits for an instance: beside other cases, one of an interpreter takes seconds. A case may wait twice
+/// while an upload stands still, which `body-rate` ends after 10 seconds.
+pub(crate) fn queue_wait(wanted: Duration) -> Duration {
+    if patience() == 1 {
+        wanted
+    } else {
+        wanted.max(Duration::from_secs(3))
+    }
+}
+
+/// For a case that makes ten new instances within half a second.
+///
+/// # Panics
+/// If an instance of the language that the case speaks takes too long.
+pub(crate) fn expect_quick_instances() {
+    not_in_python("ten new instances take longer than half a second");
+}
+
+/// For a case in which a call waits for a lock that another call of its instance holds.
+///
+/// # Panics
+/// If nothing can wake such a call in the language that the case speaks.
+pub(crate) fn expect_locks_between_calls() {
+    not_in_python("a call that waits for a lock which another call holds cannot be woken, and ends as a crash");
+}
+
+fn not_in_python(reason: &str) {
+    if let Some(language @ Language::Python) = SPEAKS.get() {
+        panic!("not in {}: {reason}", language.name());
+    }
+}
+
+/// The program that compiles the components of a case that speaks a language.
+pub(crate) fn compiler() -> Option<Worker> {
+    let language = SPEAKS.get()?;
+    Some(worker::of(modules::directory(), &modules::places(language)))
+}

@@ -1,0 +1,70 @@
+//! The built modules, one for each form of a language.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::thread;
+
+use anyhow::Result;
+
+use super::{Language, slot};
+use crate::fixtures::{python_guest, typescript};
+
+/// The folder of the built modules and of their compiled code.
+static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+
+static TYPESCRIPT: OnceLock<Vec<Module>> = OnceLock::new();
+static PYTHON: OnceLock<Vec<Module>> = OnceLock::new();
+
+/// A built module, and the place of the program in it.
+pub(super) struct Module {
+    pub(super) component: Vec<u8>,
+    pub(super) place: usize,
+}
+
+/// Sets the folder in which modules are built; it outlives the run.
+pub fn build_in(directory: PathBuf) {
+    DIRECTORY.get_or_init(|| directory);
+}
+
+pub(super) fn directory() -> &'static PathBuf {
+    DIRECTORY.get().expect("the folder is set")
+}
+
+/// The module of a form.
+pub(super) fn of(language: Language, asynchronous: bool) -> &'static Module {
+    &all(language)[usize::from(asynchronous)]
+}
+
+/// The places of the programs in the modules of a language.
+pub(super) fn places(language: Language) -> Vec<usize> {
+    all(language).iter().map(|module| module.place).collect()
+}
+
+fn all(language: Language) -> &'static [Module] {
+    let (modules, entries): (_, &[&str]) = match language {
+        Language::TypeScript => (&TYPESCRIPT, &["src/module.ts"]),
+        Language::Python => (&PYTHON, &["module_sync.py", "module_async.py"]),
+    };
+    modules.get_or_init(|| {
+        thread::scope(|scope| {
+            let builds: Vec<_> = entries
+                .iter()
+                .map(|entry| scope.spawn(|| build(language, entry)))
+                .collect();
+            let built = builds
+                .into_iter()
+                .map(|build| build.join().expect("a build does not panic"));
+            let built: Result<_> = built.collect();
+            built.unwrap_or_else(|error| panic!("`tests/suite/{}`: {error:#}", language.folder()))
+        })
+    })
+}
+
+fn build(language: Language, entry: &str) -> Result<Module> {
+    let component = match language {
+        Language::TypeScript => typescript::build(directory(), entry)?,
+        Language::Python => python_guest::build(directory(), entry)?,
+    };
+    let place = slot::find(&component)?;
+    Ok(Module { component, place })
+}

@@ -1,0 +1,135 @@
+//! Compiles a module once for all programs.
+//!
+//! Components that differ in their program alone have the same code. This worker compiles the module without a program, keeps the
+//! code in a file, and writes the program of each component into a copy of the code. It does so between the application and the
+//! worker of the crate `pointwork`, and passes everything else on.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::{env, process};
+
+use anyhow::{Context as _, Result, ensure};
+use pointwork::Worker;
+use serde_json::Value;
+
+use super::slot;
+
+/// The first argument of this worker, and that of the worker behind it.
+const WITH_PROGRAM: &str = "compile-with-a-program";
+const COMPILE: &str = "compile";
+
+/// The length of the place at the end of a file.
+const PLACE: u64 = size_of::<u64>() as u64;
+
+/// This worker: the program of the tests itself, with the folder of its files and the places of programs in the modules.
+pub(super) fn of(directory: &Path, places: &[usize]) -> Worker {
+    let program = env::current_exe().expect("the program has a path");
+    let worker = Worker::new(program).argument(WITH_PROGRAM).argument(directory);
+    places
+        .iter()
+        .fold(worker, |worker, place| worker.argument(place.to_string()))
+}
+
+/// Compiles, if that is what this process was started for.
+#[expect(
+    clippy::print_stderr,
+    reason = "the application reads the standard error of its worker"
+)]
+pub fn compiled() -> Option<ExitCode> {
+    let mut arguments = env::args_os().skip(1);
+    let done = match arguments.next()?.to_str()? {
+        COMPILE => pointwork::compile_worker().map_err(anyhow::Error::from),
+        WITH_PROGRAM => {
+            let directory = arguments.next()?;
+            let places = arguments.map(|place| place.to_str()?.parse().ok());
+            answer(&PathBuf::from(directory), &places.collect::<Option<Vec<_>>>()?)
+        }
+        _ => return None,
+    };
+    Some(match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn answer(directory: &Path, places: &[usize]) -> Result<()> {
+    let mut input = io::stdin().lock();
+    let mut request = Vec::new();
+    input.read_until(b'\n', &mut request)?;
+    let settings = request
+        .iter()
+        .position(|&byte| byte == b'{')
+        .context("a request has settings")?;
+    let settings: Value = serde_json::from_slice(&request[settings..])?;
+    let length = settings["component"].as_u64().context("the length of the component")?;
+    let head = request.len();
+    request.reserve_exact(usize::try_from(length)?);
+    input.take(length).read_to_end(&mut request)?;
+    let place = places.iter().find(|place| slot::is_at(&request[head..], **place));
+    let program = place.map(|place| slot::take(&mut request[head..], *place));
+    let mut kept = kept(directory, &request)?;
+    let length = kept.metadata()?.len().checked_sub(PLACE).context("a file of code")?;
+    let mut place = [0; size_of::<u64>()];
+    kept.read_exact_at(&mut place, length)?;
+    let place = u64::from_le_bytes(place);
+    let mut output = io::stdout().lock();
+    // The answer for a component that does not compile has no place.
+    if let Some(program) = program.filter(|_| place > 0) {
+        let text = place + slot::MARK as u64;
+        // The kernel copies the code from the file to the pipe.
+        io::copy(&mut (&kept).take(text), &mut output)?;
+        output.write_all(&program)?;
+        kept.seek(SeekFrom::Start(text + program.len() as u64))?;
+    }
+    let rest = length - kept.stream_position()?;
+    io::copy(&mut kept.take(rest), &mut output)?;
+    output.flush()?;
+    Ok(())
+}
+
+/// The file with the answer to a request. The last eight bytes of the file are the place of the program in the answer.
+fn kept(directory: &Path, request: &[u8]) -> Result<File> {
+    let file = directory.join(format!("{}.code", blake3::hash(request).to_hex()));
+    let lock = File::create(file.with_extension("lock"))?;
+    // Cases run at the same time, and may run in several processes.
+    lock.lock().context("the file of compiled code cannot be locked")?;
+    if let Ok(kept) = File::open(&file) {
+        return Ok(kept);
+    }
+    let mut answer = compile(request)?;
+    let place = slot::find(&answer).unwrap_or_default();
+    answer.extend_from_slice(&u64::try_from(place)?.to_le_bytes());
+    // The file is renamed into place, so its final name always holds a whole file.
+    fs::write(file.with_extension("fresh"), &answer)?;
+    fs::rename(file.with_extension("fresh"), &file)?;
+    Ok(File::open(file)?)
+}
+
+/// The answer of a worker of the crate `pointwork`.
+fn compile(request: &[u8]) -> Result<Vec<u8>> {
+    let mut child = Command::new(env::current_exe()?)
+        .arg(COMPILE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = child.stdin.take().context("its input")?;
+    let mut output = child.stdout.take().context("its output")?;
+    input.write_all(request)?;
+    let mut answer = Vec::new();
+    output.read_to_end(&mut answer)?;
+    // The worker ends with its input.
+    drop(input);
+    let status = child.wait()?;
+    ensure!(
+        status.success() && !answer.is_empty(),
+        "the worker of process {} ended with {status}",
+        process::id()
+    );
+    Ok(answer)
+}
