@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use std::{fmt, io};
+use std::{fmt, fs, io};
 
 use pointwork_suite::logs::{self, Source};
 use tokio::runtime::Handle;
@@ -76,12 +76,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ended(name: &str) -> HostError {
-    HostError {
-        text: format!("the program of {name} ended"),
-        ..HostError::default()
-    }
-}
+/// How long a program may take for a step: a debug build compiles the components of others meanwhile.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Process {
     /// Starts a program.
@@ -110,7 +106,7 @@ impl Process {
             }
             let waiting = std::mem::take(&mut *lock(&reads.waiting));
             for done in waiting.into_values() {
-                done(Err(ended(reads.name)));
+                done(Err(reads.ended()));
             }
         });
         Ok(process)
@@ -189,33 +185,66 @@ impl Process {
         let mut message = vec![step.as_bytes().to_vec(), id.to_string().into_bytes()];
         message.extend(words);
         self.say(&message);
-        if let Ok(Some(_)) = lock(&self.child).try_wait()
-            && let Some(done) = lock(&self.waiting).remove(&id)
-        {
-            done(Err(ended(self.name)));
+        let has_ended = matches!(lock(&self.child).try_wait(), Ok(Some(_)));
+        if has_ended && let Some(done) = lock(&self.waiting).remove(&id) {
+            done(Err(self.ended()));
         }
     }
 
     /// Has the program take a step.
     ///
     /// # Errors
-    /// The program's error.
+    /// The program's error, its end, or minutes without an answer.
     pub async fn step(&self, step: &str, words: Words) -> Result<Words, HostError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let done = Box::new(move |result| drop(sender.send(result)));
         self.ask(step, words, done);
-        receiver.await.unwrap_or_else(|_| Err(ended(self.name)))
+        match tokio::time::timeout(PATIENCE, receiver).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(self.ended())),
+            Err(_) => Err(self.silent(step)),
+        }
     }
 
     /// The same on the calling thread, for a step that takes no time.
     ///
-    /// # Panics
-    /// After a minute without an answer.
+    /// # Errors
+    /// As of [`step`](Self::step).
     pub fn step_now(&self, step: &str) -> Result<Words, HostError> {
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |result| drop(sender.send(result)));
         self.ask(step, Words::new(), done);
-        receiver.recv_timeout(Duration::from_secs(60)).expect("an answer")
+        receiver
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| Err(self.silent(step)))
+    }
+
+    fn ended(&self) -> HostError {
+        // A process closes its output before the system tells its end.
+        for _ in 0..100 {
+            if let Ok(Some(status)) = lock(&self.child).try_wait() {
+                return self.error(format!("ended: {status}"));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.error("closed its output".to_owned())
+    }
+
+    /// With the state of each thread, where the system tells it: a deadlock is seldom the same one twice.
+    fn silent(&self, step: &str) -> HostError {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.id())).into_iter().flatten();
+        let states = threads.flatten().filter_map(|thread| {
+            let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
+            Some(stat.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" "))
+        });
+        let states: Vec<_> = states.collect();
+        self.error(format!("does not answer `{step}`; its threads: {}", states.join(", ")))
+    }
+
+    fn error(&self, what: String) -> HostError {
+        HostError {
+            text: format!("the program of {} {what}", self.name),
+            ..HostError::default()
+        }
     }
 
     /// Ends the program, by force.
