@@ -92,7 +92,7 @@ fn configuration_that_changes_is_read_again_and_a_wrong_one_is_shown() {
     assert_eq!(server.get("/a").body, "one");
     let before = std::fs::read_to_string(project.path().join("pointwork.toml")).expect("it is there");
     write(project.path(), "pointwork.toml", format!("prefix = \"v2\"\n{before}"));
-    server.until(|| server.get("/v2/a").body == "one");
+    server.until(|| server.serves("/v2/a", "one"));
     assert_eq!(server.get("/a").status, 404);
 
     write(
@@ -110,7 +110,7 @@ fn configuration_that_changes_is_read_again_and_a_wrong_one_is_shown() {
     server.until(|| server.get("/v2/a").body == "two");
 
     write(project.path(), "pointwork.toml", format!("prefix = \"v4\"\n{before}"));
-    server.until(|| server.get("/v4/a").body == "two");
+    server.until(|| server.serves("/v4/a", "two"));
     assert_eq!(server.stop("TERM").code, Some(0));
 }
 
@@ -130,14 +130,14 @@ fn a_file_that_the_configuration_names_is_read_again_when_it_changes() {
     let server = project.start();
     assert_eq!(server.get("/a").body, "one");
     write(project.path(), "token", "two");
-    server.until(|| server.get("/a").body == "two");
+    server.until(|| server.serves("/a", "two"));
 
     std::fs::remove_file(project.path().join("token")).expect("removed");
     server.logged("the variable `TOKEN` has no value");
     server.logged("token changed; the configuration before serves on");
     assert_eq!(server.get("/a").body, "two");
     write(project.path(), "token", "three");
-    server.until(|| server.get("/a").body == "three");
+    server.until(|| server.serves("/a", "three"));
 
     write(project.path(), "tables/schema.sql", "CREATE TABEL products");
     server.logged("tables/schema.sql changed; the configuration before serves on");

@@ -40,8 +40,12 @@ impl Run {
         let guests = directory().join("../../guest").canonicalize().expect("it is there");
         let copy = |path: &str| {
             let mut text = fs::read_to_string(directory().join(path)).expect("text");
-            for (port, free) in [("8080", ports[0]), ("8081", ports[1]), ("4222", ports[2])] {
-                text = text.replace(port, &free.to_string());
+            // In two steps: a free port may have the digits of another one in it.
+            for (port, word) in [("8080", "<shop>"), ("8081", "<mail>"), ("4222", "<nats>")] {
+                text = text.replace(port, word);
+            }
+            for (word, free) in ["<shop>", "<mail>", "<nats>"].into_iter().zip(ports) {
+                text = text.replace(word, &free.to_string());
             }
             let text = text.replace("../../guest", &guests.display().to_string());
             let to = folder.path().join(path);

@@ -206,6 +206,16 @@ impl Server {
         self.send("GET", target, None)
     }
 
+    /// Whether the page has this body. Where `dev` takes a new configuration, a server takes the place of another one, which closes
+    /// a connection that has no request yet.
+    pub(crate) fn serves(&self, target: &str, body: &str) -> bool {
+        let reply = TcpStream::connect(self.address).and_then(|mut stream| {
+            stream.set_read_timeout(Some(PATIENCE))?;
+            try_request(&mut stream, "GET", target, &format!("host: {}\r\n", self.address), b"")
+        });
+        reply.is_ok_and(|reply| reply.body == body)
+    }
+
     /// One request on a connection of its own; a body is JSON.
     pub(crate) fn send(&self, method: &str, target: &str, body: Option<&str>) -> Reply {
         let stream = TcpStream::connect(self.address).expect("it listens");
