@@ -229,7 +229,7 @@ impl Process {
         self.error("closed its output".to_owned())
     }
 
-    /// With the state of each thread, where the system tells it: a deadlock is seldom the same one twice.
+    /// With the state of each thread on Linux, since a deadlock may not come again while somebody looks.
     fn silent(&self, step: &str) -> HostError {
         let threads = fs::read_dir(format!("/proc/{}/task", self.id())).into_iter().flatten();
         let states = threads.flatten().filter_map(|thread| {

@@ -37,7 +37,8 @@ when one of its sources changes. Sources are what the last build read, and every
 language and manifest of the workspace. Code that does not compile is shown, and the version before serves on.
 A module without a `build` is swapped when its component changes. When the configuration changes, or
 a file of a variable or a schema that it names, it is read again, and an application of it takes the
-place of the one before. A wrong one is shown, and the one before serves on.
+place of the one before; a connection that has sent no request yet may be closed then. A wrong one is
+shown, and the one before serves on.
 
 A reply of 500 or more contains the crashes of its request, and the errors that its modules logged:
 module, handler, message, and the backtrace with files and lines, and the error in a configuration
