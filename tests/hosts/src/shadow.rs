@@ -15,7 +15,7 @@ use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use pointwork::{App, AppOptions, Body, Delivery, Failure, FailureCode, Payload};
 use pointwork_core::{BoxFuture, Context, Handler, HandlerFuture, Listener, Outcome, Peer};
-use pointwork_wire_tests::message;
+use pointwork_test_runner::panic_message;
 use serde_json::{Map, Value, json};
 
 use crate::process::{HostError, Process, Words, text};
@@ -281,7 +281,7 @@ impl Handler for Watched {
                 Ok(Outcome::Reply(reply)) => Ok(reply),
                 Ok(Outcome::Crashed(crash)) => Err(crash.message),
                 Ok(Outcome::Deferred) => return Outcome::Deferred,
-                Err(panic) => Err(message(&*panic).to_owned()),
+                Err(panic) => Err(panic_message(&*panic).to_owned()),
             };
             lock(&ends).insert(id, end);
             Outcome::Reply(Response::default())

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use pointwork::{ServerChanged, ServerRefused};
 use pointwork_core::{BoxFuture, ServerCrashed};
 use pointwork_wire_tests::differences::{Answer, Differences};
-use pointwork_wire_tests::message;
+use pointwork_test_runner::panic_message;
 
 use crate::cases::eventually;
 use crate::client::{Client, Response};
@@ -56,7 +56,7 @@ impl Case {
         };
         match AssertUnwindSafe((self.run)(harness)).catch_unwind().await {
             Ok(verdict) => verdict,
-            Err(panic) => Err(anyhow!("{}", message(&*panic))),
+            Err(panic) => Err(anyhow!("{}", panic_message(&*panic))),
         }
     }
 }

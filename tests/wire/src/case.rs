@@ -1,14 +1,11 @@
 //! A case, and the runner of all cases.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::future::Future;
-use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::thread::available_parallelism;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use pointwork_test_runner::{Failed, Trial, panic_message, run};
 
 use crate::adapters::{ADAPTERS, On};
 use crate::broken::{self, Broken};
@@ -84,14 +81,6 @@ pub fn main(own: impl IntoIterator<Item = (&'static str, Vec<Case>)>) -> ExitCod
     run(trials)
 }
 
-/// Runs tests as the command line selects them, twice as many at a time as there are cores, because many of them wait.
-pub fn run(trials: Vec<Trial>) -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-    arguments.test_threads.get_or_insert(2 * cores);
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
-
 thread_local! {
     /// The place of the last panic of a case on this thread; `None` while no case runs here.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
@@ -111,14 +100,7 @@ fn caught(run: impl FnOnce()) -> Result<(), String> {
     PLACE.set(Some(String::new()));
     let outcome = panic::catch_unwind(AssertUnwindSafe(run));
     let place = PLACE.take().unwrap_or_default();
-    outcome.map_err(|panic| format!("{}\nat {place}", message(&*panic)))
-}
-
-/// The message of a panic.
-pub fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("a panic without a message")
+    outcome.map_err(|panic| format!("{}\nat {place}", panic_message(&*panic)))
 }
 
 /// Runs one case on a runtime of its own, on the calling thread.

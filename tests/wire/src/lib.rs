@@ -25,7 +25,7 @@ mod server;
 pub mod users;
 
 pub use adapters::{ADAPTERS, Adapter, On};
-pub use case::{Case, block_on, main, message, run};
+pub use case::{Case, block_on, main};
 pub use cases::all;
 pub use client::PATIENCE;
 pub use probe::{Probe, Reply, within};

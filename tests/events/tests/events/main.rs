@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 
-use libtest_mimic::Trial;
+use pointwork_test_runner::Trial;
 use pointwork::EventStore;
 use pointwork_events_tests::memory::Memory;
 use pointwork_events_tests::server::Server;
@@ -26,7 +26,6 @@ fn main() -> ExitCode {
     if let Some(ended) = kills::child() {
         return ended;
     }
-    let arguments = libtest_mimic::Arguments::from_args();
     let mut trials = Vec::new();
     for (name, case) in cases::ALL {
         trials.push(trial(format!("memory::{name}"), move || {
@@ -60,7 +59,7 @@ fn main() -> ExitCode {
     for (name, case) in kills::ALL {
         trials.push(trial(format!("kills::{name}"), move || run(case())));
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    pointwork_test_runner::run(trials)
 }
 
 fn trial(name: String, case: impl FnOnce() + Send + 'static) -> Trial {

@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::{env, fs};
 
-use libtest_mimic::{Failed, Trial};
+use pointwork_test_runner::{Failed, Trial};
 use pointwork_hosts_tests::{Host, InHost, Place};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
@@ -157,7 +157,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    pointwork_wire_tests::run(trials)
+    pointwork_test_runner::run(trials)
 }
 
 /// A test of one host.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
-use libtest_mimic::Trial;
+use pointwork_test_runner::Trial;
 use pointwork_hosts_tests::InHost;
 use pointwork_suite::client::Client;
 use pointwork_suite::guest::{Controller, Guest, Program};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use libtest_mimic::Trial;
+use pointwork_test_runner::Trial;
 use pointwork_hosts_tests::{InHost, Place};
 use pointwork_suite::client::{Client, Request};
 use pointwork_suite::guest::{Controller, Guest, Program};

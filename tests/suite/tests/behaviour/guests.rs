@@ -9,7 +9,7 @@ use pointwork_suite::guest::{
     Channel, Controller, End, Guest, Program, ReplyBody, Step, contract, core_module, foreign_component,
     truncated_component,
 };
-use pointwork_wire_tests::message;
+use pointwork_test_runner::panic_message;
 use wit_component::DecodedWasm;
 use wit_parser::{Resolve, WorldId, WorldItem, WorldKey};
 
@@ -245,9 +245,9 @@ async fn an_end_of_the_other_role_is_a_mistake_of_the_test() -> Result<()> {
     let built = std::panic::catch_unwind(|| Guest::with(things).build());
     let panic = built.err().context("it is built")?;
     ensure!(
-        message(&*panic).contains("a handler cannot end with Fail"),
+        panic_message(&*panic).contains("a handler cannot end with Fail"),
         "{}",
-        message(&*panic)
+        panic_message(&*panic)
     );
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use libtest_mimic::{Failed, Trial};
+use pointwork_test_runner::{Failed, Trial};
 use pointwork_core::BoxFuture;
 use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::case::Case;

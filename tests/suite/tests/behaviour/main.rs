@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use libtest_mimic::{Failed, Trial};
+use pointwork_test_runner::{Failed, Trial};
 use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::app::keep_compiled;
 use pointwork_suite::broken::{self, Broken};
@@ -97,13 +97,13 @@ fn main() -> ExitCode {
         trials.extend(file);
     }
     trials.extend(languages::all(&fixtures));
-    pointwork_wire_tests::run(trials)
+    pointwork_test_runner::run(trials)
 }
 
 /// Defines the function `all`, which returns the tests of a file: asynchronous functions that return a result.
 macro_rules! trials {
     ($($name:ident),+ $(,)?) => {
-        pub(crate) fn all() -> Vec<libtest_mimic::Trial> {
+        pub(crate) fn all() -> Vec<pointwork_test_runner::Trial> {
             let file = module_path!().rsplit("::").next().unwrap_or_default();
             vec![$($crate::trial(format!("{file}::{}", stringify!($name)), $name)),+]
         }

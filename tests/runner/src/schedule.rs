@@ -1,0 +1,215 @@
+//! Which test runs where and when.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use std::{fs, thread};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::binaries::{Binary, Test};
+use crate::lanes::{Lane, Lanes};
+use crate::process::run_to_end;
+use crate::report::{Report, TestResult};
+use crate::trial::{TRIAL_LOG, TrialRecord};
+
+/// The tests to run, by lane.
+#[derive(Debug)]
+pub struct Schedule {
+    binaries: Vec<Binary>,
+    /// All tests, also those that are not selected.
+    listed: Vec<Vec<String>>,
+    by_lane: BTreeMap<Lane, Vec<Test>>,
+    shared: Vec<bool>,
+    /// The folder for the outputs of the tests.
+    logs: PathBuf,
+    cores: usize,
+}
+
+impl Schedule {
+    /// Lists the tests of all binaries and assigns those that `is_selected` accepts, by `<binary> <test>`, to their lanes.
+    ///
+    /// # Errors
+    /// If a binary does not list its tests, if `lanes.toml` is stale while all tests are selected, or if no test is selected.
+    pub fn new(
+        binaries: Vec<Binary>,
+        lanes: &Lanes,
+        logs: PathBuf,
+        cores: usize,
+        is_selected: Option<&dyn Fn(&str) -> bool>,
+    ) -> Result<Self> {
+        let listed = binaries.iter().map(Binary::list).collect::<Result<Vec<_>>>()?;
+        let pairs: Vec<_> = binaries
+            .iter()
+            .zip(&listed)
+            .flat_map(|(binary, names)| names.iter().map(|name| (binary.id.as_str(), name.as_str())))
+            .collect();
+        if is_selected.is_none() {
+            lanes.check(&pairs)?;
+        }
+        let mut by_lane: BTreeMap<Lane, Vec<Test>> = BTreeMap::new();
+        for (number, (binary, names)) in binaries.iter().zip(&listed).enumerate() {
+            for name in names {
+                if is_selected.is_none_or(|is_selected| is_selected(&format!("{} {name}", binary.id))) {
+                    let test = Test {
+                        binary: number,
+                        name: name.clone(),
+                    };
+                    by_lane.entry(lanes.of(&binary.id, name)).or_default().push(test);
+                }
+            }
+        }
+        ensure!(!by_lane.is_empty(), "no test is selected");
+        fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+        let shared = binaries.iter().map(|binary| lanes.is_shared(&binary.id)).collect();
+        Ok(Self {
+            binaries,
+            listed,
+            by_lane,
+            shared,
+            logs,
+            cores,
+        })
+    }
+
+    /// Prints the tests, each with its lane.
+    pub fn names(&self) -> impl Iterator<Item = (Lane, String)> {
+        let lanes = self.by_lane.iter();
+        lanes.flat_map(|(lane, tests)| {
+            tests
+                .iter()
+                .map(|test| (*lane, format!("{} {}", self.binaries[test.binary].id, test.name)))
+        })
+    }
+
+    /// Runs all tests, one lane after the other.
+    ///
+    /// # Errors
+    /// If a binary cannot be started or a file cannot be written. A failed test is no error.
+    pub fn run(&self) -> Result<Report> {
+        let mut report = Report::default();
+        for lane in Lane::ALL {
+            let Some(tests) = self.by_lane.get(&lane) else { continue };
+            let started = Instant::now();
+            report.begin(lane, tests.len());
+            let results = match lane {
+                Lane::Cpu => self.run_in_parallel(tests, &report)?,
+                Lane::Build | Lane::Clock => self.run_alone(tests, lane, 1, &report)?,
+            };
+            report.end(lane, started.elapsed(), results);
+        }
+        Ok(report)
+    }
+
+    /// Runs the tests of each shared binary in one process, then the other tests in one process each.
+    fn run_in_parallel(&self, tests: &[Test], report: &Report) -> Result<Vec<TestResult>> {
+        let (shared, single): (Vec<Test>, Vec<Test>) = tests.iter().cloned().partition(|test| self.shared[test.binary]);
+        let mut results = Vec::new();
+        for number in 0..self.binaries.len() {
+            let tests: Vec<_> = shared.iter().filter(|test| test.binary == number).collect();
+            if !tests.is_empty() {
+                results.extend(self.run_shared(number, &tests, report)?);
+            }
+        }
+        results.extend(self.run_alone(&single, Lane::Cpu, self.cores, report)?);
+        Ok(results)
+    }
+
+    /// Runs each test in a process of its own, with `parallel` processes at a time.
+    fn run_alone(&self, tests: &[Test], lane: Lane, parallel: usize, report: &Report) -> Result<Vec<TestResult>> {
+        let queue: Mutex<VecDeque<&Test>> = Mutex::new(tests.iter().collect());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let work = || -> Result<Vec<TestResult>> {
+            let mut results = Vec::new();
+            while let Some(test) = next() {
+                let result = self.run_one(test, lane)?;
+                report.show(&result);
+                results.push(result);
+            }
+            Ok(results)
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..parallel).map(|_| scope.spawn(work)).collect();
+            let mut results = Vec::new();
+            for worker in workers {
+                match worker.join() {
+                    Ok(found) => results.extend(found?),
+                    Err(_) => bail!("a thread of the runner panicked"),
+                }
+            }
+            Ok(results)
+        })
+    }
+
+    fn run_one(&self, test: &Test, lane: Lane) -> Result<TestResult> {
+        let binary = &self.binaries[test.binary];
+        let log = self.logs.join(format!("{}.log", file_name(&format!("{} {}", binary.id, test.name))));
+        let mut command = binary.command();
+        command.args(["--exact", &test.name, "--nocapture"]);
+        let started = Instant::now();
+        let end = run_to_end(command, &log, || 0)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let failure = (!end.is_success()).then(|| format!("{}\n{}", end.describe(), last_lines(&log)));
+        if failure.is_none() {
+            fs::remove_file(&log)?;
+        }
+        Ok(TestResult::new(binary, test, lane, seconds, failure))
+    }
+
+    /// Runs `tests` of one binary in one process, with one thread per core.
+    fn run_shared(&self, number: usize, tests: &[&Test], report: &Report) -> Result<Vec<TestResult>> {
+        let binary = &self.binaries[number];
+        let log = self.logs.join(format!("{}.log", file_name(&binary.id)));
+        let trials = tempfile::NamedTempFile::new_in(&self.logs)?;
+        let mut command = binary.command();
+        command.env(TRIAL_LOG, trials.path()).arg("--exact");
+        command.args(["--test-threads", &self.cores.to_string()]);
+        for name in &self.listed[number] {
+            if !tests.iter().any(|test| test.name == *name) {
+                command.args(["--skip", name]);
+            }
+        }
+        let progress = || trials.path().metadata().map_or(0, |metadata| metadata.len());
+        let end = run_to_end(command, &log, progress)?;
+        let text = fs::read_to_string(trials.path())?;
+        let mut records = BTreeMap::new();
+        for line in text.lines() {
+            let record: TrialRecord =
+                serde_json::from_str(line).with_context(|| format!("`{line}` is not a line of the trial log"))?;
+            records.insert(record.name.clone(), record);
+        }
+        let results = tests.iter().map(|test| match records.remove(&test.name) {
+            Some(record) => TestResult::new(binary, test, Lane::Cpu, record.seconds, record.failure),
+            None => {
+                let failure = format!("no result: {}\n{}", end.describe(), last_lines(&log));
+                TestResult::new(binary, test, Lane::Cpu, 0.0, Some(failure))
+            }
+        });
+        let results: Vec<_> = results.collect();
+        for result in &results {
+            report.show(result);
+        }
+        let has_failed = results.iter().any(TestResult::has_failed);
+        if !end.is_success() && !has_failed {
+            bail!("`{}` fails although all its tests passed: {}\n{}", binary.id, end.describe(), last_lines(&log));
+        }
+        Ok(results)
+    }
+}
+
+/// A name as a file name.
+fn file_name(name: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(kept).collect();
+    name.chars().take(200).collect()
+}
+
+/// The end of an output, which has the reason of a failure.
+fn last_lines(log: &std::path::Path) -> String {
+    const MOST_LINES: usize = 120;
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(MOST_LINES)..].join("\n")
+}
