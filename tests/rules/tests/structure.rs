@@ -1,4 +1,4 @@
-//! The structure inside the crates: no circles, layers, unique type names, short functions.
+//! The structure inside the crates: no circles, layers, unique type names.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -30,9 +30,6 @@ const LAYERS: &[(&str, Layers)] = &[
         ],
     ),
 ];
-
-/// The longest that the body of a function may be, in lines.
-const LONGEST: usize = 80;
 
 static CRATES: LazyLock<Vec<Crate>> = LazyLock::new(|| crates().expect("the crates can be read"));
 
@@ -102,22 +99,6 @@ fn type_names_are_unique_within_a_crate() {
         let names = places.iter();
         names
             .map(|(name, places)| format!("{}: `{name}` in {}", of_crate.folder, places.join(", ")))
-            .collect()
-    });
-}
-
-#[test]
-fn no_function_is_longer_than_a_screen() {
-    nowhere("a function is longer than 80 lines", |of_crate| {
-        let functions = of_crate.modules.iter().flat_map(|module| {
-            let long = module.functions.iter().filter(|function| function.lines > LONGEST);
-            long.map(|function| (&module.file, function))
-        });
-        functions
-            .map(|(file, function)| {
-                let (line, name, lines) = (function.line, &function.name, function.lines);
-                format!("{}/src/{file}:{line}: `{name}` has {lines} lines", of_crate.folder)
-            })
             .collect()
     });
 }

@@ -60,7 +60,8 @@ pub fn read(messages: impl BufRead, libraries: &Path) -> Result<Vec<Binary>> {
         let line = line?;
         let message: Message =
             serde_json::from_str(&line).with_context(|| format!("`{line}` is not a message of cargo"))?;
-        let (Some(executable), Some(target), Some(manifest)) = (message.executable, message.target, message.manifest_path)
+        let (Some(executable), Some(target), Some(manifest)) =
+            (message.executable, message.target, message.manifest_path)
         else {
             continue;
         };
@@ -78,8 +79,14 @@ fn binary(executable: PathBuf, target: &Target, manifest: &Path, libraries: &Pat
     let package = package_name(manifest)?;
     let folder = manifest.parent().context("a manifest is in a folder")?;
     let (id, selection) = match target.kind.first().map(String::as_str) {
-        Some("test") => (format!("{package}/{}", target.name), format!("-p {package} --test {}", target.name)),
-        Some("bin") => (format!("{package}/{}", target.name), format!("-p {package} --bin {}", target.name)),
+        Some("test") => (
+            format!("{package}/{}", target.name),
+            format!("-p {package} --test {}", target.name),
+        ),
+        Some("bin") => (
+            format!("{package}/{}", target.name),
+            format!("-p {package} --bin {}", target.name),
+        ),
         _ => (package.clone(), format!("-p {package} --lib")),
     };
     Ok(Binary {

@@ -116,7 +116,10 @@ impl Lanes {
             "lanes.toml names tests that do not exist: `{}`",
             stale.join("`, `")
         );
-        let clock = tests.iter().filter(|(binary, test)| self.of(binary, test) == Lane::Clock).count();
+        let clock = tests
+            .iter()
+            .filter(|(binary, test)| self.of(binary, test) == Lane::Clock)
+            .count();
         ensure!(
             clock <= MOST_CLOCK_TESTS,
             "{clock} tests are in the lane `clock`, expected at most {MOST_CLOCK_TESTS}: let a test advance a clock instead of waiting"

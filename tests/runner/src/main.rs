@@ -54,5 +54,9 @@ fn main() -> Result<ExitCode> {
     fs::write(arguments.output.join("durations.txt"), report.durations())?;
     fs::write(arguments.output.join("failures.txt"), report.failures())?;
     print!("{}", report.summary());
-    Ok(if report.has_failures() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if report.has_failures() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

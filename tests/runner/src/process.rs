@@ -32,7 +32,10 @@ impl ProcessEnd {
                 Some(signal) => format!("the process was ended by signal {signal}"),
                 None => format!("the process ended with {status}"),
             },
-            Self::TimedOut => format!("the process made no progress for {} s and was ended", LONGEST_WAIT.as_secs()),
+            Self::TimedOut => format!(
+                "the process made no progress for {} s and was ended",
+                LONGEST_WAIT.as_secs()
+            ),
         }
     }
 }

@@ -59,13 +59,19 @@ pub struct Report {
 }
 
 impl Report {
-    #[allow(clippy::print_stdout, reason = "the runner reports to a person or to the log of a server")]
+    #[allow(
+        clippy::print_stdout,
+        reason = "the runner reports to a person or to the log of a server"
+    )]
     pub(crate) fn begin(&self, lane: Lane, tests: usize) {
         println!("lane {lane}: {tests} tests");
     }
 
     /// Prints a failure at once, because a run takes minutes.
-    #[allow(clippy::print_stdout, reason = "the runner reports to a person or to the log of a server")]
+    #[allow(
+        clippy::print_stdout,
+        reason = "the runner reports to a person or to the log of a server"
+    )]
     pub(crate) fn show(&self, result: &TestResult) {
         if let Some(failure) = &result.failure {
             println!("FAILED {} ({:.1} s)\n{failure}\n", result.name, result.seconds);
@@ -92,7 +98,10 @@ impl Report {
             let failed = results.iter().filter(|result| result.has_failed()).count();
             let tests = results.len();
             let seconds = duration.as_secs_f64();
-            let _ = writeln!(text, "lane {lane}: {tests} tests, {failed} failed, {seconds:.1} s; the slowest:");
+            let _ = writeln!(
+                text,
+                "lane {lane}: {tests} tests, {failed} failed, {seconds:.1} s; the slowest:"
+            );
             let mut slowest: Vec<_> = results.iter().collect();
             slowest.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
             for result in slowest.iter().take(SLOWEST) {
@@ -110,7 +119,11 @@ impl Report {
     pub fn failures(&self) -> String {
         let mut text = String::new();
         for result in self.results().filter(|result| result.has_failed()) {
-            let _ = writeln!(text, "failed in lane {}: {}\n  {}", result.lane, result.name, result.repeat);
+            let _ = writeln!(
+                text,
+                "failed in lane {}: {}\n  {}",
+                result.lane, result.name, result.repeat
+            );
         }
         text
     }
@@ -119,7 +132,9 @@ impl Report {
     pub fn durations(&self) -> String {
         let mut results: Vec<_> = self.results().collect();
         results.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        let lines = results.iter().map(|result| format!("{:.3}\t{}\t{}\n", result.seconds, result.lane, result.name));
+        let lines = results
+            .iter()
+            .map(|result| format!("{:.3}\t{}\t{}\n", result.seconds, result.lane, result.name));
         lines.collect()
     }
 }
@@ -130,7 +145,10 @@ mod tests {
 
     #[test]
     fn seeds_are_found_in_an_output() {
-        assert_eq!(seeds("seen with POINTWORK_FUZZ_SEED=12; the table"), "POINTWORK_FUZZ_SEED=12 ");
+        assert_eq!(
+            seeds("seen with POINTWORK_FUZZ_SEED=12; the table"),
+            "POINTWORK_FUZZ_SEED=12 "
+        );
         assert_eq!(seeds("no seed: SEED_NAME=x"), "");
     }
 }

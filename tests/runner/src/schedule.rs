@@ -144,7 +144,9 @@ impl Schedule {
 
     fn run_one(&self, test: &Test, lane: Lane) -> Result<TestResult> {
         let binary = &self.binaries[test.binary];
-        let log = self.logs.join(format!("{}.log", file_name(&format!("{} {}", binary.id, test.name))));
+        let log = self
+            .logs
+            .join(format!("{}.log", file_name(&format!("{} {}", binary.id, test.name))));
         let mut command = binary.command();
         command.args(["--exact", &test.name, "--nocapture"]);
         let started = Instant::now();
@@ -192,7 +194,12 @@ impl Schedule {
         }
         let has_failed = results.iter().any(TestResult::has_failed);
         if !end.is_success() && !has_failed {
-            bail!("`{}` fails although all its tests passed: {}\n{}", binary.id, end.describe(), last_lines(&log));
+            bail!(
+                "`{}` fails although all its tests passed: {}\n{}",
+                binary.id,
+                end.describe(),
+                last_lines(&log)
+            );
         }
         Ok(results)
     }
@@ -200,7 +207,13 @@ impl Schedule {
 
 /// A name as a file name.
 fn file_name(name: &str) -> String {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let kept = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
     let name: String = name.chars().map(kept).collect();
     name.chars().take(200).collect()
 }

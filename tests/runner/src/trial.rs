@@ -69,7 +69,12 @@ fn append(record: &TrialRecord) {
     let file = OpenOptions::new().append(true).open(path);
     // A single write keeps the lines of several threads apart.
     let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
-    written.unwrap_or_else(|error| panic!("the result of `{}` is not written to the trial log: {error}", record.name));
+    written.unwrap_or_else(|error| {
+        panic!(
+            "the result of `{}` is not written to the trial log: {error}",
+            record.name
+        )
+    });
 }
 
 /// The message of a panic.

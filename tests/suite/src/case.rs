@@ -10,8 +10,8 @@ use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
 use pointwork::{ServerChanged, ServerRefused};
 use pointwork_core::{BoxFuture, ServerCrashed};
-use pointwork_wire_tests::differences::{Answer, Differences};
 use pointwork_test_runner::panic_message;
+use pointwork_wire_tests::differences::{Answer, Differences};
 
 use crate::cases::eventually;
 use crate::client::{Client, Response};

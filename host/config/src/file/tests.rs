@@ -35,6 +35,7 @@ fn empty_file_is_a_configuration() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of all cases")]
 fn every_key_is_read() {
     let config = parse(
         r#"
@@ -360,6 +361,7 @@ fn channels_elsewhere_have_their_settings() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of all cases")]
 fn channels_elsewhere_that_cannot_be_are_refused() {
     for (text, expected) in [
         ("[nats]", "missing key `servers` in shop/pointwork.toml:1:1"),

@@ -13,11 +13,11 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 
-use pointwork_test_runner::Trial;
 use pointwork::EventStore;
 use pointwork_events_tests::memory::Memory;
 use pointwork_events_tests::server::Server;
 use pointwork_journal::{Journal, JournalOptions};
+use pointwork_test_runner::Trial;
 
 type Case = fn(Arc<dyn EventStore>) -> Pin<Box<dyn Future<Output = ()>>>;
 type Plain = fn() -> Pin<Box<dyn Future<Output = ()>>>;

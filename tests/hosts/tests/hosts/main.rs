@@ -17,12 +17,12 @@ use std::process::{Command, ExitCode};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::{env, fs};
 
-use pointwork_test_runner::{Failed, Trial};
 use pointwork_hosts_tests::{Host, InHost, Place};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
 use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::{Fixtures, python};
+use pointwork_test_runner::{Failed, Trial};
 use pointwork_wire_tests::differences::Differences;
 
 fn work(folder: &str) -> PathBuf {

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
-use pointwork_test_runner::Trial;
 use pointwork_hosts_tests::InHost;
 use pointwork_suite::client::Client;
 use pointwork_suite::guest::{Controller, Guest, Program};
 use pointwork_suite::subject::{AppSpec, Limits, Subject as _};
+use pointwork_test_runner::Trial;
 
 use crate::trial;
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use pointwork_test_runner::Trial;
 use pointwork_hosts_tests::{InHost, Place};
 use pointwork_suite::client::{Client, Request};
 use pointwork_suite::guest::{Controller, Guest, Program};
 use pointwork_suite::subject::{AppSpec, Control, Step, Subject as _};
+use pointwork_test_runner::Trial;
 
 use crate::trial;
 

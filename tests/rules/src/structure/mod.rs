@@ -34,8 +34,6 @@ pub struct Module {
     pub defined: BTreeSet<String>,
     /// The types that it defines.
     pub types: Vec<TypeItem>,
-    /// The functions that it defines, those in `impl` blocks included.
-    pub functions: Vec<Function>,
     /// What `use` brings in, by the name that it has here.
     pub imports: BTreeMap<String, Vec<String>>,
     /// What `use …::*` brings in.
@@ -53,17 +51,6 @@ pub struct TypeItem {
     pub line: usize,
     /// Whether it is there under a condition only, so that another one can stand in for it.
     pub conditional: bool,
-}
-
-/// A function with a body.
-#[derive(Debug)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// Its first line.
-    pub line: usize,
-    /// The number of its lines.
-    pub lines: usize,
 }
 
 impl Crate {

@@ -75,7 +75,6 @@ impl Reader<'_> {
         if is_generated(&file) {
             module.references.clear();
             module.types.clear();
-            module.functions.clear();
         }
         self.read.modules.push(module);
         for item in items {
@@ -208,15 +207,6 @@ impl Items<'_> {
         }
     }
 
-    fn function(&mut self, name: &Ident, body: &syn::Block) {
-        let (first, last) = (name.span().start().line, body.brace_token.span.close().end().line);
-        self.0.functions.push(Function {
-            name: name.to_string(),
-            line: first,
-            lines: last + 1 - first,
-        });
-    }
-
     fn import(&mut self, tree: &UseTree, mut path: Vec<String>, reexport: bool) {
         match tree {
             UseTree::Path(tree) => {
@@ -263,23 +253,10 @@ impl<'ast> Visit<'ast> for Items<'_> {
         }
     }
 
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.function(&item.sig.ident, &item.block);
-        visit::visit_item_fn(self, item);
-    }
-
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         if !is_for_tests(&item.attrs) {
-            self.function(&item.sig.ident, &item.block);
             visit::visit_impl_item_fn(self, item);
         }
-    }
-
-    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
-        if let Some(block) = &item.default {
-            self.function(&item.sig.ident, block);
-        }
-        visit::visit_trait_item_fn(self, item);
     }
 
     // `pub(crate)` and `pub(super)` name no dependency.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use pointwork_test_runner::{Failed, Trial};
 use pointwork_core::BoxFuture;
 use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::case::Case;
@@ -12,6 +11,7 @@ use pointwork_suite::cases;
 use pointwork_suite::fixtures::Fixtures;
 use pointwork_suite::languages::{Declared, Language, Listing};
 use pointwork_suite::subject::{AppSpec, Control, Refusal, Subject};
+use pointwork_test_runner::{Failed, Trial};
 
 use crate::{IS_TO_FAIL, run, trial};
 

@@ -22,7 +22,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pointwork_test_runner::{Failed, Trial};
 use pointwork_suite::adapters::{self, OnAdapter};
 use pointwork_suite::app::keep_compiled;
 use pointwork_suite::broken::{self, Broken};
@@ -32,6 +31,7 @@ use pointwork_suite::differences::Probe;
 use pointwork_suite::fixtures::Fixtures;
 use pointwork_suite::languages::{build_in, compiled};
 use pointwork_suite::subject::Subject;
+use pointwork_test_runner::{Failed, Trial};
 use pointwork_wire_tests::differences::Differences;
 
 thread_local! {
