@@ -1,9 +1,9 @@
 //! Counts which public functions of a binding the cases have called.
 //!
 //! The selected cases of the gate must not leave a part of a binding untested. Each program therefore tells the first call of each
-//! public function, and [`Calls`] keeps the names for all programs of a language. After the last case, [`Calls::missing`] compares the
-//! names with the interface of the binding. A function that the program does not use has to be called by the binding's own
-//! tests, whose sources are searched for the name: these tests run as a whole in every gate.
+//! public function, and [`Calls`] keeps the names for all programs of a language. After the last case, [`Calls::missing`] compares
+//! the names with the interface of the binding. A function that no case calls has to be called by the binding's own tests, whose
+//! sources are searched for the name: these tests run as a whole in every gate.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::{fs, io};
 #[derive(Debug, Default)]
 pub struct Calls {
     names: Mutex<BTreeSet<String>>,
-    cases: AtomicUsize,
+    passed: AtomicUsize,
 }
 
 impl Calls {
@@ -24,23 +24,25 @@ impl Calls {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
     }
 
-    /// Records that a case has ended.
-    pub fn end_case(&self) {
-        self.cases.fetch_add(1, Ordering::Relaxed);
+    /// Records that a case ended as expected.
+    pub fn pass_case(&self) {
+        self.passed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of cases that have ended.
-    pub fn cases(&self) -> usize {
-        self.cases.load(Ordering::Relaxed)
+    /// The number of cases that ended as expected.
+    pub fn passed(&self) -> usize {
+        self.passed.load(Ordering::Relaxed)
     }
 
-    /// The public functions that are not called: of those that the program mentions, the ones that no case called; of the others,
-    /// the ones that the binding's own tests do not mention.
+    /// The public functions that are called neither by a case nor by the binding's own tests.
+    ///
+    /// The tests do not count for a function that the program's source mentions: a case has to call the function. `program` is `None`
+    /// for a language whose methods share their names with other words of the source.
     ///
     /// # Errors
     /// If a source cannot be read.
-    pub fn missing(&self, public: &[String], program: &Path, tests: &Path) -> io::Result<Vec<String>> {
-        let (program, tests) = (read_all(program)?, read_all(tests)?);
+    pub fn missing(&self, public: &[String], program: Option<&Path>, tests: &Path) -> io::Result<Vec<String>> {
+        let (program, tests) = (program.map_or(Ok(String::new()), read_all)?, read_all(tests)?);
         let (program, tests) = (words(&program), words(&tests));
         let called = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let is_called = |name: &str| {

@@ -28,9 +28,10 @@ pub(crate) fn functions_of_c() -> Vec<String> {
 
 /// A header that counts each call: a macro does not expand within itself, so that each name stays a call of the function.
 pub(crate) fn header_that_counts(functions: &[String]) -> String {
-    let macros = functions.iter().enumerate().map(|(number, name)| {
-        format!("#define {name}(...) (count_call({number}, \"{name}\"), {name}(__VA_ARGS__))\n")
-    });
+    let macros = functions
+        .iter()
+        .enumerate()
+        .map(|(number, name)| format!("#define {name}(...) (count_call({number}, \"{name}\"), {name}(__VA_ARGS__))\n"));
     format!(
         "#include <pointwork.h>\n#define PW_FUNCTIONS {}\nvoid count_call(size_t number, const char *name);\n{}",
         functions.len(),
@@ -50,11 +51,11 @@ fn functions_of_python() -> Vec<String> {
 #[expect(clippy::print_stderr, reason = "it is the result of a test")]
 pub(crate) fn are_complete(language: &Language) -> bool {
     let (public, program) = match language.name {
-        "c" => (functions_of_c(), "host.c"),
-        _ => (functions_of_python(), "host.py"),
+        "c" => (functions_of_c(), Some(programs().join("host.c"))),
+        _ => (functions_of_python(), None),
     };
     let tests = bindings().join(language.name).join("tests");
-    let missing = language.calls.missing(&public, &programs().join(program), &tests);
+    let missing = language.calls.missing(&public, program.as_deref(), &tests);
     let missing = missing.expect("the sources of the tests");
     if public.is_empty() || !missing.is_empty() {
         eprintln!(

@@ -19,7 +19,13 @@ const ROWS: [(&str, &[&str]); 4] = [
             "several_channels_hear_of_one_crash",
         ],
     ),
-    ("X3", &["connect_to_takes_a_prefix", "set_global_prefix_prefixes_what_comes_afterwards"]),
+    (
+        "X3",
+        &[
+            "connect_to_takes_a_prefix",
+            "set_global_prefix_prefixes_what_comes_afterwards",
+        ],
+    ),
     (
         "X4",
         &[
