@@ -1,7 +1,10 @@
 /* Embeds applications as the tests of tests/hosts say, step by step, over standard input and output. */
 #define _GNU_SOURCE
+/* Before everything that calls functions of the header. */
+#include <count_calls.h>
 #include <netinet/in.h>
 #include <pointwork_microhttpd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 static void check(pw_error *error) {
@@ -83,6 +86,13 @@ static void say(word *words, size_t count) {
         word words_[] = {__VA_ARGS__};                                                                                 \
         say(words_, sizeof words_ / sizeof *words_);                                                                   \
     } while (0)
+
+/* Tells the tests of the first call of a function; count_calls.h calls this before each call. */
+void count_call(size_t number, const char *name) {
+    static atomic_bool told[PW_FUNCTIONS];
+    if (!atomic_exchange(&told[number], true))
+        SAY(text_word("called"), text_word(name));
+}
 
 static int read_number(size_t *number) {
     return scanf("%zu", number) == 1 && getchar() == '\n';

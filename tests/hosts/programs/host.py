@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import itertools
 import json
 import logging
@@ -16,6 +18,7 @@ from typing import Any
 
 import uvicorn
 
+import pointwork
 from pointwork import App, Event, Failure, Payload, Request, Response
 
 JSON = "application/json"
@@ -39,6 +42,31 @@ def say(*words: bytes | str) -> None:
     with _output:
         sys.stdout.buffer.write(message)
         sys.stdout.buffer.flush()
+
+
+def public_functions() -> Iterator[tuple[str, type, str, Any]]:
+    """The functions and properties of the public classes: the name, the class, the attribute and its value. The name of a constructor
+    is that of its class."""
+    for cls in (getattr(pointwork, name) for name in pointwork.__all__):
+        for attribute, value in list(vars(cls).items()) if isinstance(cls, type) else ():
+            function = value.fget if isinstance(value, property) else value
+            if attribute == "__init__" and inspect.isfunction(function):
+                yield cls.__name__, cls, attribute, value
+            elif not attribute.startswith("_") and inspect.isfunction(function):
+                yield f"{cls.__name__}.{attribute}", cls, attribute, value
+
+
+def tell_first_call(name: str, cls: type, attribute: str, value: Any) -> None:
+    """Tells the tests of the first call of a function, which is then as it was."""
+    function = value.fget if isinstance(value, property) else value
+
+    @functools.wraps(function)
+    def first(*args: Any, **kwargs: Any) -> Any:
+        setattr(cls, attribute, value)
+        say("called", name)
+        return function(*args, **kwargs)
+
+    setattr(cls, attribute, property(first) if isinstance(value, property) else first)
 
 
 def read() -> Words | None:
@@ -346,6 +374,12 @@ class ToTests(logging.Handler):
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--public"]:
+        names = {name for name, *_ in public_functions()} | set(pointwork.__all__) - {"__version__"}
+        print(*sorted(names), sep="\n")
+        return
+    for function in public_functions():
+        tell_first_call(*function)
     log = logging.getLogger("pointwork")
     log.setLevel(logging.INFO)
     log.propagate = False

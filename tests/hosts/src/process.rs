@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tracing::Level;
 
+use crate::calls::Calls;
 use crate::shadow::Shadow;
 
 /// The words of a message.
@@ -64,6 +65,7 @@ pub struct Process {
     /// Functions of the case that run, by the numbers of their calls.
     tasks: Mutex<HashMap<String, AbortHandle>>,
     case: Mutex<Option<Case>>,
+    calls: Arc<Calls>,
 }
 
 impl fmt::Debug for Process {
@@ -84,7 +86,7 @@ impl Process {
     ///
     /// # Errors
     /// It does not start.
-    pub fn start(name: &'static str, mut command: Command) -> io::Result<Arc<Self>> {
+    pub fn start(name: &'static str, mut command: Command, calls: Arc<Calls>) -> io::Result<Arc<Self>> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("no pipe"));
@@ -97,6 +99,7 @@ impl Process {
             last: AtomicU64::default(),
             tasks: Mutex::default(),
             case: Mutex::default(),
+            calls,
         });
         let reads = process.clone();
         thread::spawn(move || {
@@ -143,6 +146,7 @@ impl Process {
                     logs::record(level, text(line), case.thread);
                 }
             }
+            "called" => self.calls.record(id),
             "event" | "request" => {
                 let Some(case) = case() else { return };
                 let (shadow, process, number) = (case.shadow, self.clone(), id.clone());

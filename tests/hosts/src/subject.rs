@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
+use crate::calls::Calls;
 use crate::process::{Case, HostError, Process, Words, text};
 use crate::settings;
 use crate::shadow::Shadow;
@@ -34,6 +35,8 @@ pub struct Host {
     pub command: fn() -> Command,
     /// Programs without an application.
     pub idle: Mutex<Vec<Arc<Process>>>,
+    /// The public functions of the binding that the programs have called.
+    pub calls: Arc<Calls>,
 }
 
 impl fmt::Debug for Host {
@@ -84,6 +87,7 @@ impl InHost {
             mounts,
             ref cache,
             command,
+            ref calls,
             ..
         } = *self.host;
         let host = Host {
@@ -93,6 +97,7 @@ impl InHost {
             cache: cache.clone(),
             command,
             idle: Mutex::default(),
+            calls: calls.clone(),
         };
         Self {
             host: Arc::new(host),
@@ -121,7 +126,7 @@ impl Subject for InHost {
             let idle = self.host.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let process = match idle {
                 Some(process) => process,
-                None => Process::start(self.host.name, (self.host.command)())
+                None => Process::start(self.host.name, (self.host.command)(), self.host.calls.clone())
                     .map_err(|error| Refusal::from_error(&error))?,
             };
             let weak: Weak<dyn Source> = Arc::<Process>::downgrade(&process);

@@ -31,9 +31,24 @@ pub struct Case {
     pub rows: &'static [&'static str],
     /// The guests from `tests/guests` that it uses.
     pub fixtures: &'static [Fixture],
-    /// Whether the case runs on every adapter. A case that only the host can fail runs on one, `hyper`.
-    pub everywhere: bool,
+    /// The parts of the project whose code can fail the case.
+    pub exercises: &'static [Part],
+    /// Whether a module takes part that an SDK can write.
+    pub has_guest: bool,
+    /// Whether the case is selected for the programs in C and Python.
+    pub is_in_hosts: bool,
     pub(crate) run: fn(Harness) -> BoxFuture<'static, Result<()>>,
+}
+
+/// A part of the project that a case exercises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The SDK of the guest's language.
+    Sdk,
+    /// The adapter.
+    Adapter,
+    /// The host alone.
+    Host,
 }
 
 impl fmt::Debug for Case {
@@ -43,6 +58,11 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
+    /// Whether the case exercises the part.
+    pub fn is_of(&self, part: Part) -> bool {
+        self.exercises.contains(&part)
+    }
+
     /// Runs the case; a panic counts as a failure.
     ///
     /// # Errors
@@ -61,26 +81,53 @@ impl Case {
     }
 }
 
-/// Registers the cases of a file: `cases![host; name: P6, P7; other [Js]: A1; third: E1 on all;]`.
+/// Registers the cases of a file, and says what each of them exercises.
 ///
-/// The first word is the part that the cases test. Cases of `adapter` run on every adapter. Cases of `host` run on one
-/// adapter, except those marked `on all`, which show that the adapter takes part.
+/// ```text
+/// cases![
+///     host;                                               // what the cases of the file exercise
+///     a_route_is_found: P6;                               // the rows that the case proves
+///     a_header_arrives [RustBasic]: H9 of sdk and adapter; // guests of `tests/guests`; exercises more than the file says
+///     a_route_of_the_host: M1 without guest in hosts;
+/// ];
+/// ```
+///
+/// A case exercises, beside the host that every case exercises:
+///
+/// - `sdk`, if code of a guest's SDK can fail the case: declarations, arguments, replies, events and errors.
+/// - `adapter`, if code of an adapter can fail the case.
+/// - `host`, if neither of the two can.
+///
+/// `without guest` says that the case loads no module, or that no SDK writes its modules. `in hosts` selects the case for
+/// the programs in C and Python. The module [`matrix`](crate::matrix) decides from these words where a case runs.
 macro_rules! cases {
-    (@everywhere adapter) => { true };
-    (@everywhere host) => { false };
-    (@everywhere host all) => { true };
-    ($scope:ident; $($name:ident $([$($fixture:ident),+])? : $($row:ident),+ $(on $all:ident)?;)+) => {
+    (@part sdk) => { $crate::case::Part::Sdk };
+    (@part adapter) => { $crate::case::Part::Adapter };
+    (@part host) => { $crate::case::Part::Host };
+    (@parts [$($of_file:ident)+]) => { &[$($crate::case::cases!(@part $of_file)),+] };
+    (@parts [$($of_file:ident)+] $($own:ident)+) => { &[$($crate::case::cases!(@part $own)),+] };
+    (@has_guest) => { true };
+    (@has_guest guest) => { false };
+    (@is_in_hosts) => { false };
+    (@is_in_hosts hosts) => { true };
+    (@list $parts:tt $(
+        $name:ident $([$($fixture:ident),+])? : $($row:ident),+
+        $(of $($part:ident)and+)? $(without $guest:ident)? $(in $hosts:ident)?;
+    )+) => {
         /// The cases of this file.
         pub(crate) fn all() -> Vec<$crate::case::Case> {
             vec![$($crate::case::Case {
                 name: stringify!($name),
                 rows: &[$(stringify!($row)),+],
                 fixtures: &[$($($crate::fixtures::Fixture::$fixture),+)?],
-                everywhere: $crate::case::cases!(@everywhere $scope $($all)?),
+                exercises: $crate::case::cases!(@parts $parts $($($part)+)?),
+                has_guest: $crate::case::cases!(@has_guest $($guest)?),
+                is_in_hosts: $crate::case::cases!(@is_in_hosts $($hosts)?),
                 run: |harness| Box::pin($name(harness)),
             }),+]
         }
     };
+    ($($part:ident)and+; $($list:tt)+) => { $crate::case::cases! { @list [$($part)+] $($list)+ } };
 }
 pub(crate) use cases;
 

@@ -2,14 +2,14 @@
 //!
 //! The suite is a library that works on a running subject: an application on one adapter, reached over sockets, and a
 //! control handle. A [`case`](case::Case) describes one behaviour and the rows of the specification that it proves. It
-//! is written once, and runs on every adapter that can fail it. `tests/suite/tests/behaviour` runs all cases, one test
-//! for each case and adapter:
+//! is written once, and declares the parts that it exercises; [`matrix`] decides where it runs. `tests/suite/tests/behaviour`
+//! runs the cases, one test for each case and adapter or language:
 //!
 //! ```text
-//! cargo test -p pointwork-suite --test behaviour -- hyper::literal_beats_parameter
+//! cargo test --workspace --test behaviour -- hyper::literal_beats_parameter
 //! ```
 //!
-//! `cases.txt` lists the cases of each row of `tests/spec.md`, so that a lost one shows. `tests/differences.toml`
+//! A test checks that each row of `tests/spec.md` has a case. `tests/differences.toml`
 //! declares how adapters may differ; a declared difference that is not seen is an error. Random tables and requests
 //! compare the adapters, see [`fuzz`].
 
@@ -27,6 +27,7 @@ pub mod guest;
 pub mod judge;
 pub mod languages;
 pub mod logs;
+pub mod matrix;
 pub mod rows;
 pub mod subject;
 

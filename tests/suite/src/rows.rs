@@ -50,8 +50,7 @@ impl Rows {
         Ok(Self { all, open, elsewhere })
     }
 
-    /// The text of `cases.txt`: in the order of the specification, each row with the name of a test that proves it, a line for
-    /// each.
+    /// In the order of the specification, a line for each row and test: the row, and the name of the test.
     ///
     /// # Errors
     /// Every row that is neither open nor proven, every open row with a test, and every unknown name.
@@ -99,20 +98,6 @@ impl Rows {
         }
         bail!("{}", complaints.join("\n"))
     }
-}
-
-/// The letters and titles of the sections of the specification.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn sections() -> Result<Vec<(char, String)>> {
-    let spec = read("spec.md")?;
-    let sections = spec.lines().filter_map(|line| {
-        let (letter, title) = line.strip_prefix("## ")?.split_once(". ")?;
-        let title = title.split(" *(").next().unwrap_or(title);
-        Some((letter.chars().next()?, title.to_owned()))
-    });
-    Ok(sections.collect())
 }
 
 /// Whether a word is the name of a row: a capital letter and a number.

@@ -63,6 +63,7 @@ def test_routes_are_functions(app: App) -> None:
     @app.get("/hello/:name")
     def hello(request: Request) -> dict[str, Any]:
         assert request.method == "GET" and request.route == "/hello/:name" and request.scheme == "http"
+        assert isinstance(request.headers, pointwork.Headers) and isinstance(request.query, pointwork.Query)
         return {"name": request.params["name"], "query": request.query, "x": request.headers["x-a"]}
 
     @app.post("/whole", inline=True)
@@ -72,6 +73,10 @@ def test_routes_are_functions(app: App) -> None:
     @app.route("ALL", "/text")
     async def text(request: Request) -> str:
         return request.method
+
+    @app.patch("/changed")
+    def changed(request: Request) -> str:
+        return request.text()
 
     @app.delete("/nothing")
     def nothing(request: Request) -> None:
@@ -86,12 +91,13 @@ def test_routes_are_functions(app: App) -> None:
     assert reply.header("Content-Type") == "application/json" and reply.header("x-request-id")
     assert app.request("POST", "/whole", body=b"abc").read() == b"cba"
     assert app.request("PATCH", "/text").text() == "PATCH"
+    assert app.request("PATCH", "/changed", body="new").text() == "new"
     assert app.request("DELETE", "/nothing").status == 204
     reply = app.request("PUT", "/made", body="[1]")
     assert (reply.status, reply.json(), reply.header("location")) == (201, [1], "/7")
     assert app.request("PUT", "/made", body="[1").status == 400
     assert [(route.method, route.path, route.origin) for route in app.routes()][:1] == [("GET", "/hello/:name", "manual")]
-    assert app.figures().routes == 5
+    assert app.figures().routes == 6
 
 
 def test_bodies_are_streamed_both_ways_chunk_by_chunk(app: App) -> None:

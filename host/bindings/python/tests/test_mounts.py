@@ -20,7 +20,7 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
-from pointwork import App, Request, Response
+from pointwork import App, Asgi, Request, Response, Wsgi
 
 
 @contextlib.contextmanager
@@ -415,6 +415,7 @@ def served_by_wsgi(application: Any) -> Iterator[str]:
 
 
 def test_it_is_an_application_of_wsgi(routes: App) -> None:
+    assert isinstance(routes.wsgi, Wsgi) and isinstance(routes.asgi, Asgi)
     with served_by_wsgi(routes.wsgi) as url, httpx.Client(base_url=url, timeout=30) as client:
         check(client)
         whole = b"".join(chunks())

@@ -9,22 +9,22 @@ use crate::guest::{Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    adapter;
+    sdk and adapter;
     parameters_are_there_before_the_handler_runs: H2;
     a_parameter_that_the_pattern_lacks_is_none: H2;
     the_query_arrives_as_it_was_sent: H9;
-    an_empty_query_is_not_an_absent_one: H9;
-    duplicate_headers_arrive_as_two: H9;
+    an_empty_query_is_not_an_absent_one: H9 in hosts;
+    duplicate_headers_arrive_as_two: H9 in hosts;
     a_header_is_found_whatever_its_case: H9;
-    a_header_that_is_not_utf_8_has_a_character_for_each_byte: H9;
-    header_values_need_not_be_text: H9;
-    the_authority_of_the_target_is_the_host: H9;
-    the_authority_of_http_2_is_the_host: H9;
-    the_body_arrives_whole: H9;
-    a_chunked_body_arrives_whole: H9;
+    a_header_that_is_not_utf_8_has_a_character_for_each_byte: H9 in hosts;
+    header_values_need_not_be_text: H9 in hosts;
+    the_authority_of_the_target_is_the_host: H9 of adapter;
+    the_authority_of_http_2_is_the_host: H9 of adapter in hosts;
+    the_body_arrives_whole: H9 in hosts;
+    a_chunked_body_arrives_whole: H9 of adapter in hosts;
     the_body_can_be_taken_once: H9;
-    the_request_id_of_the_client_is_kept: H9;
-    a_request_without_an_id_gets_one: H9;
+    the_request_id_of_the_client_is_kept: H9 of adapter;
+    a_request_without_an_id_gets_one: H9 of adapter;
     an_extension_lasts_for_the_request: H9;
 ];
 

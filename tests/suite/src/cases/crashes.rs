@@ -14,14 +14,14 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    a_trap_is_500_and_reported: E1, E2 on all;
+    a_trap_is_500_and_reported: E1, E2 of sdk and adapter;
     a_trap_ends_one_request_only: E1;
-    a_trap_tells_the_client_nothing: E1;
-    the_message_of_a_guests_panic_is_reported: E1;
-    an_endless_loop_ends_at_the_deadline: E1 on all;
+    a_trap_tells_the_client_nothing: E1 of sdk;
+    the_message_of_a_guests_panic_is_reported: E1 of sdk;
+    an_endless_loop_ends_at_the_deadline: E1 of adapter in hosts;
     an_endless_loop_does_not_hold_up_others: E1;
     a_memory_hog_ends_at_its_limit: E1;
-    a_native_handler_that_panics_is_500_and_reported: E1;
+    a_native_handler_that_panics_is_500_and_reported: E1 without guest in hosts;
 ];
 
 fn trapping() -> AppSpec {

@@ -8,15 +8,15 @@ use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    host;
+    sdk;
     a_prefix_of_a_slash_is_the_root: D1;
-    every_attribute_method_has_routes: D2 on all;
-    any_token_is_a_method: D2, D10, A2, A4 on all;
+    every_attribute_method_has_routes: D2 of sdk and adapter;
+    any_token_is_a_method: D2, D10, A2, A4 of sdk and adapter in hosts;
     each_path_of_a_list_is_a_route_of_its_own: D3;
     no_path_is_the_prefix_itself: D3, D1;
     discovery_runs_no_handler: D5;
     routes_stand_in_the_order_of_modules_and_declarations: D9;
-    two_starts_list_the_same_routes: D9;
+    two_starts_list_the_same_routes: D9 of host;
     two_controllers_of_a_module_are_both_served: D1;
 ];
 

@@ -17,7 +17,7 @@ use crate::logs::Line;
 use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
-    host;
+    sdk;
     the_time_of_a_call_is_the_arrival_of_its_request: H10;
     the_time_of_a_listener_is_the_arrival_of_its_event: H10;
     random_numbers_differ: H10;

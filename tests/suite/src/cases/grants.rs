@@ -16,10 +16,10 @@ use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
     host;
-    what_is_not_granted_refuses_the_module_by_name [RustWasi]: C5;
+    what_is_not_granted_refuses_the_module_by_name [RustWasi]: C5 in hosts;
     an_interface_with_nothing_behind_it_reaches_nothing [RustWasi]: C5;
     a_directory_is_what_was_granted_and_no_more [RustWasi]: C5;
-    variables_are_those_of_the_module [RustWasi]: C5, V1;
+    variables_are_those_of_the_module [RustWasi]: C5, V1 in hosts;
     output_goes_to_the_log [RustWasi]: C5;
     a_connection_goes_to_a_granted_address_only [RustWasi]: C5;
     a_request_goes_to_a_granted_host_only [RustWasi]: C5;

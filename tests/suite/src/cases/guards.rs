@@ -15,7 +15,7 @@ use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
 
 cases![
-    host;
+    sdk;
     a_guard_lets_a_request_pass_or_refuses_it [RustGuards, RustGuardsAsync]: U1;
     a_guard_runs_before_the_body_is_parsed [RustGuards, RustGuardsAsync]: U1;
     guards_of_one_value_are_told_apart [RustGuards, RustGuardsAsync]: U1;

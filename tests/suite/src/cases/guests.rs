@@ -10,12 +10,12 @@ use crate::guest::{Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    host;
-    a_hand_written_component_answers [Wat]: D4, A1 on all;
-    a_javascript_controller_answers [Js]: D4, A1, H5 on all;
-    a_javascript_controller_uses_the_context [Js]: H3, H4, H9;
-    an_exception_in_javascript_is_a_trap [Js]: E1;
-    the_asynchronous_form_answers_too: D4, H1 on all;
+    adapter;
+    a_hand_written_component_answers [Wat]: D4, A1;
+    a_javascript_controller_answers [Js]: D4, A1, H5;
+    a_javascript_controller_uses_the_context [Js]: H3, H4, H9 of host;
+    an_exception_in_javascript_is_a_trap [Js]: E1 of host;
+    the_asynchronous_form_answers_too: D4, H1 of sdk and adapter;
 ];
 
 async fn a_hand_written_component_answers(harness: Harness) -> Result<()> {

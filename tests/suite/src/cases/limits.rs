@@ -14,12 +14,12 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    a_body_over_the_limit_is_413: A1 on all;
+    a_body_over_the_limit_is_413: A1 of adapter in hosts;
     a_chunked_body_over_the_limit_is_413: A1, H9;
-    a_streamed_body_over_its_limit_is_told_to_the_guest: A1, H9;
+    a_streamed_body_over_its_limit_is_told_to_the_guest: A1, H9 of sdk;
     a_body_at_the_limit_passes: A1;
     instances_are_reused: A1;
-    many_requests_at_once_are_all_answered: A1 on all;
+    many_requests_at_once_are_all_answered: A1 of adapter in hosts;
 ];
 
 fn limited() -> AppSpec {

@@ -15,10 +15,10 @@ cases![
     a_manifest_over_its_bounds_is_refused: D10;
     a_manifest_over_its_size_is_refused: D10;
     an_unknown_body_mode_is_refused_with_its_place: H9, D10;
-    metadata_is_kept_and_shown: D5;
-    a_schema_that_is_not_json_is_refused_with_its_place: D10;
-    a_used_event_without_a_fit_name_is_refused: C4, D10;
-    the_package_the_sdk_and_the_used_events_are_shown: C4, D5;
+    metadata_is_kept_and_shown: D5 of sdk;
+    a_schema_that_is_not_json_is_refused_with_its_place: D10 of sdk;
+    a_used_event_without_a_fit_name_is_refused: C4, D10 of sdk;
+    the_package_the_sdk_and_the_used_events_are_shown: C4, D5 of sdk;
 ];
 
 async fn refusal(harness: &Harness, guest: Guest, words: &[&str]) -> Result<()> {

@@ -15,15 +15,15 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    every_attribute_has_its_operation: M1 on all;
-    register_route_takes_any_method: M2, A4 on all;
-    a_native_handler_sees_the_request: M1, H9, X1 on all;
-    a_native_handler_may_return_any_reply: H1, H5, M1;
-    a_native_handler_may_wait: H1;
-    a_native_handler_knows_its_client: H9;
-    a_native_handler_reads_long_bodies_chunk_by_chunk: H9;
-    a_native_handler_throws_headers_and_fields: H4;
-    manual_and_declared_routes_stand_side_by_side: M1, M3;
+    every_attribute_has_its_operation: M1 of adapter without guest in hosts;
+    register_route_takes_any_method: M2, A4 of adapter without guest in hosts;
+    a_native_handler_sees_the_request: M1, H9, X1 of adapter without guest in hosts;
+    a_native_handler_may_return_any_reply: H1, H5, M1 without guest in hosts;
+    a_native_handler_may_wait: H1 without guest in hosts;
+    a_native_handler_knows_its_client: H9 without guest in hosts;
+    a_native_handler_reads_long_bodies_chunk_by_chunk: H9 without guest in hosts;
+    a_native_handler_throws_headers_and_fields: H4 without guest in hosts;
+    manual_and_declared_routes_stand_side_by_side: M1, M3 in hosts;
 ];
 
 async fn every_attribute_has_its_operation(harness: Harness) -> Result<()> {

@@ -14,9 +14,9 @@ cases![
     all_answers_every_method: A7, D2, A4;
     a_route_of_the_very_method_beats_all: A7;
     a_path_without_a_route_is_404: A8;
-    a_path_without_that_method_is_405_with_allow: A8;
+    a_path_without_that_method_is_405_with_allow: A8 in hosts;
     allow_lists_head_where_there_is_get: A8;
-    head_is_answered_by_get: A8;
+    head_is_answered_by_get: A8 in hosts;
     a_declared_head_is_its_own: A8;
     options_is_answered_with_allow: A8;
     a_declared_options_is_its_own: A8;

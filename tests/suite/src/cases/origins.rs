@@ -11,18 +11,18 @@ use crate::subject::{AppSpec, Step};
 
 cases![
     host;
-    records_name_module_controller_and_handler: M3;
-    routes_loaded_before_the_adapter_are_replayed: M4 on all;
-    a_module_loaded_while_serving_answers: M4 on all;
+    records_name_module_controller_and_handler: M3 in hosts;
+    routes_loaded_before_the_adapter_are_replayed: M4 of adapter;
+    a_module_loaded_while_serving_answers: M4 of adapter in hosts;
     a_module_loaded_while_serving_leaves_the_others_alone: M4;
-    the_route_count_is_the_length_of_the_list: M5;
-    a_swapped_module_answers_with_its_new_routes: M5 on all;
+    the_route_count_is_the_length_of_the_list: M5 in hosts;
+    a_swapped_module_answers_with_its_new_routes: M5 of adapter in hosts;
     a_refused_swap_leaves_the_old_module_serving: M5;
     a_removed_module_answers_no_more: M5;
-    an_adapter_without_routes_logs_one_error: E3 on all;
-    an_adapter_that_serves_without_a_route_logs_one_error: E3;
-    an_adapter_connected_before_the_first_load_logs_no_error: E3 on all;
-    an_adapter_with_only_manual_routes_logs_no_error: E3;
+    an_adapter_without_routes_logs_one_error: E3 of adapter in hosts;
+    an_adapter_that_serves_without_a_route_logs_one_error: E3 without guest;
+    an_adapter_connected_before_the_first_load_logs_no_error: E3 of adapter;
+    an_adapter_with_only_manual_routes_logs_no_error: E3 without guest;
     an_adapter_with_replayed_routes_logs_no_error: E3;
 ];
 

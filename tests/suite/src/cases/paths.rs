@@ -9,19 +9,19 @@ use crate::subject::AppSpec;
 
 cases![
     adapter;
-    prefix_and_path_join_as_the_table_says: P1, P2, P3, P5;
-    slashes_at_the_seam_change_nothing: P3, P2;
-    a_parameter_captures_one_segment: P4;
-    several_parameters_stand_in_the_order_of_the_pattern: P4;
-    a_rest_segment_captures_slashes: P6;
+    prefix_and_path_join_as_the_table_says: P1, P2, P3, P5 of sdk and adapter;
+    slashes_at_the_seam_change_nothing: P3, P2 of sdk and adapter;
+    a_parameter_captures_one_segment: P4 of sdk and adapter;
+    several_parameters_stand_in_the_order_of_the_pattern: P4 of sdk and adapter;
+    a_rest_segment_captures_slashes: P6 of sdk and adapter;
     literal_beats_parameter: P6;
     parameter_beats_rest: P6;
     a_longer_literal_wins_deeper_in_the_path: P6;
     precedence_falls_back_when_the_better_branch_ends: P6;
     parameters_of_different_routes_may_differ_in_name: P7;
     different_methods_do_not_conflict: P7;
-    parameters_are_decoded_once: P8;
-    an_encoded_slash_stays_in_its_segment: P8;
+    parameters_are_decoded_once: P8 of sdk and adapter in hosts;
+    an_encoded_slash_stays_in_its_segment: P8 of sdk and adapter in hosts;
     an_invalid_escape_is_400: P8;
     invalid_utf8_is_400: P8;
     a_doubled_slash_is_another_path: P4, A8;

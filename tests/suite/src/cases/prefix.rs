@@ -10,14 +10,14 @@ use crate::subject::AppSpec;
 
 cases![
     host;
-    connect_to_takes_a_prefix: G1 on all;
-    set_global_prefix_prefixes_what_comes_afterwards: G1, G2;
-    what_came_before_the_prefix_has_none: G2;
+    connect_to_takes_a_prefix: G1 of adapter in hosts;
+    set_global_prefix_prefixes_what_comes_afterwards: G1, G2 in hosts;
+    what_came_before_the_prefix_has_none: G2 without guest;
     one_module_serves_under_any_prefix: G3, D4;
     a_prefix_that_is_set_twice_applies_once: G4;
     a_prefix_of_both_calls_applies_once: G4;
-    the_context_shows_the_path_with_the_prefix: G5 on all;
-    the_route_is_the_full_pattern: G5, P1;
+    the_context_shows_the_path_with_the_prefix: G5 of sdk and adapter in hosts;
+    the_route_is_the_full_pattern: G5, P1 of sdk;
 ];
 
 async fn connect_to_takes_a_prefix(harness: Harness) -> Result<()> {

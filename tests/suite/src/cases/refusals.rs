@@ -10,17 +10,17 @@ use crate::subject::{AppSpec, Limits, Step};
 
 cases![
     host;
-    a_file_that_is_no_component_is_refused: D10;
-    a_core_module_is_refused: D10;
+    a_file_that_is_no_component_is_refused: D10 without guest;
+    a_core_module_is_refused: D10 without guest;
     a_truncated_component_is_refused: D10;
-    a_component_of_another_world_is_refused: D10;
+    a_component_of_another_world_is_refused: D10 without guest;
     a_component_of_another_contract_version_is_refused: D10, E3;
     an_import_that_a_controller_may_not_have_is_named: C5, D10;
-    a_method_that_is_no_token_refuses_the_module: D10;
-    a_pattern_that_does_not_parse_refuses_the_module: P4, P6;
-    a_conflict_within_a_module_names_both_handlers: P7;
+    a_method_that_is_no_token_refuses_the_module: D10 of sdk;
+    a_pattern_that_does_not_parse_refuses_the_module: P4, P6 of sdk;
+    a_conflict_within_a_module_names_both_handlers: P7 of sdk;
     a_conflict_between_modules_names_both: P7;
-    a_conflict_with_a_manual_route_names_both: P7;
+    a_conflict_with_a_manual_route_names_both: P7 in hosts;
     a_refused_load_leaves_the_table_as_it_was: P7;
     a_module_that_traps_in_discovery_is_refused: D5;
     a_module_that_loops_in_discovery_is_refused: D5;

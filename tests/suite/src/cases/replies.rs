@@ -11,9 +11,9 @@ use crate::guest::{Channel, End, Program, ReplyBody, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    adapter;
+    sdk and adapter;
     a_returned_value_is_the_reply: H5, H1;
-    headers_of_a_reply_keep_their_order_and_duplicates: H5;
+    headers_of_a_reply_keep_their_order_and_duplicates: H5 in hosts;
     a_reply_may_name_its_own_content_type: H5;
     a_thrown_error_is_its_status_and_message: H4;
     send_replies_at_once: H4;
@@ -24,8 +24,8 @@ cases![
     a_kept_context_ends_at_the_deadline: H7, E1;
     a_channel_may_reply_in_the_handlers_stead: H6;
     a_hand_over_to_nobody_is_500: H6, C4;
-    a_streamed_reply_arrives_whole: H4;
-    a_streamed_reply_without_an_end_breaks_off: H4;
+    a_streamed_reply_arrives_whole: H4 in hosts;
+    a_streamed_reply_without_an_end_breaks_off: H4 in hosts;
     an_invalid_status_is_refused: H4;
     json_that_is_none_is_refused: H5;
     every_reply_has_the_id_of_its_request: H9;

@@ -17,7 +17,7 @@ use crate::guest::{Channel, End, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    host;
+    sdk;
     the_rust_sdk_declares_what_its_attributes_say [RustBasic]: D1, D2, D3, D9;
     every_attribute_of_the_rust_sdk_binds_its_handler [RustBasic]: D2;
     items_without_an_attribute_are_no_routes [RustBasic]: D8;
@@ -25,7 +25,7 @@ cases![
     a_controller_takes_part_only_if_its_module_lists_it [RustBasic]: D6;
     typed_parts_of_the_request_arrive [RustBasic]: H2, H9, D4;
     a_typed_part_that_does_not_fit_is_400 [RustBasic]: H8, H9;
-    every_kind_of_reply_arrives [RustBasic]: H1, H4, H5 on all;
+    every_kind_of_reply_arrives [RustBasic]: H1, H4, H5 of sdk and adapter;
     typed_events_cross_the_boundary [RustBasic]: H3, H8, C1;
     a_result_of_the_wrong_type_is_a_decode_error [RustBasic]: H8;
     a_rust_controller_gives_its_context_away [RustBasic, RustAsync]: H6;

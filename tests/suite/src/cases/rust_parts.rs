@@ -9,7 +9,7 @@ use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
 
 cases![
-    host;
+    sdk;
     a_newline_of_a_client_in_a_location_opens_no_breaker [RustBasic]: H18;
     forms_and_parameters_are_read_by_their_types [RustBasic]: H17;
     a_path_of_a_client_adds_no_attribute_to_a_cookie [RustBasic]: H18;

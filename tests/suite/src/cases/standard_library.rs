@@ -17,7 +17,7 @@ use crate::logs::Line;
 use crate::subject::{AppSpec, ModuleSettings};
 
 cases![
-    host;
+    sdk;
     lines_that_a_guest_prints_are_lines_of_the_log [RustStd, RustStdAsync]: H11, H12;
     what_one_request_prints_never_stands_in_the_line_of_another [RustStd, RustStdAsync]: H11, H12;
     what_is_printed_before_a_panic_is_in_the_log [RustStd, RustStdAsync]: H11, H12, E1;

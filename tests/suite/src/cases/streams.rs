@@ -17,15 +17,16 @@ use crate::guest::{Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    adapter;
-    a_long_body_passes_through_a_guest: A1, H4, H9;
-    a_long_body_passes_through_a_guest_on_http_2: A1, H4, H9;
-    a_body_over_the_limit_breaks_the_echo_off: A1, H9;
-    a_client_that_goes_away_within_the_body_is_told_to_the_guest: A1, H4, H9;
-    a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3;
+    sdk and adapter;
+    a_long_body_passes_through_a_guest: A1, H4, H9 in hosts;
+    a_long_body_passes_through_a_guest_on_http_2: A1, H4, H9 of adapter in hosts;
+    a_body_over_the_limit_breaks_the_echo_off: A1, H9 of adapter in hosts;
+    a_client_that_goes_away_within_the_body_is_told_to_the_guest: A1, H4, H9 in hosts;
+    // In hosts: libmicrohttpd and uvicorn once kept calls of clients that had left.
+    a_client_that_goes_away_cancels_what_the_guest_waits_for: A1, H3 in hosts;
     a_reply_that_is_returned_beside_an_open_one_breaks_it_off: A1, H4, H7;
-    a_stream_whose_next_piece_never_comes_ends_with_its_client [RustAsync]: A1, H21;
-    a_stream_of_empty_pieces_ends_with_its_client [RustBasic, RustAsync]: A1, H21;
+    a_stream_whose_next_piece_never_comes_ends_with_its_client [RustAsync]: A1, H21 in hosts;
+    a_stream_of_empty_pieces_ends_with_its_client [RustBasic, RustAsync]: A1, H21 in hosts;
 ];
 
 /// Longer than any buffer on the way, and than the memory of an instance.

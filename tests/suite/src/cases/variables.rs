@@ -13,15 +13,15 @@ use crate::subject::{AppSpec, ModuleSettings, Step};
 
 cases![
     host;
-    variables_are_those_of_the_configuration: H10, V1, C5;
-    a_module_without_variables_has_none: H10, V1;
+    variables_are_those_of_the_configuration: H10, V1, C5 of sdk in hosts;
+    a_module_without_variables_has_none: H10, V1 of sdk;
     a_version_keeps_the_values_that_were_read_for_it: V1, V2, S4;
     a_value_that_is_missing_refuses_the_change_by_its_name: V1, S2;
     a_failed_trial_leads_back_to_the_values_of_the_version_before: V1, V2, V3, S1;
     a_value_is_in_no_status_change_log_or_error: V3;
     too_much_and_what_no_environment_has_is_refused: V4;
-    what_a_module_needs_is_checked_at_its_load: V5;
-    a_schema_of_variables_that_is_none_is_refused: V5;
+    what_a_module_needs_is_checked_at_its_load: V5 of sdk;
+    a_schema_of_variables_that_is_none_is_refused: V5 of sdk;
 ];
 
 /// A value that stands nowhere else.

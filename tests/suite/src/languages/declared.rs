@@ -56,13 +56,6 @@ impl Declared {
         self.of(case).map(|difference| difference.reason.as_str())
     }
 
-    /// The reasons, each with its cases.
-    pub(super) fn reasons(&self) -> impl Iterator<Item = (&str, &[String])> {
-        self.differences
-            .iter()
-            .map(|difference| (difference.reason.as_str(), &*difference.cases))
-    }
-
     fn of(&self, case: &str) -> Option<&Difference> {
         self.differences
             .iter()

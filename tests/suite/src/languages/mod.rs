@@ -6,7 +6,7 @@
 //! `<language>.toml` declares of the case.
 
 mod declared;
-mod listing;
+mod has_guest;
 mod modules;
 mod program;
 mod slot;
@@ -24,7 +24,6 @@ use crate::fixtures::{Fixture, typescript};
 use crate::guest::Guest;
 
 pub use declared::Declared;
-pub use listing::Listing;
 pub use modules::build_in;
 pub use worker::compiled;
 

@@ -1,5 +1,10 @@
-//! Every case on the adapters that can fail it, every broken subject with the case that has to detect it, every
+//! Every case where [`Matrix`] selects it, every broken subject with the case that has to detect it, every
 //! declared difference, and the tests of the suite itself.
+//!
+//! ```text
+//! POINTWORK_ALL=1 cargo test --workspace --test behaviour     the full matrix
+//! cargo test --workspace --test behaviour -- --rows           prints each row of `tests/spec.md` with its tests
+//! ```
 
 mod allocations;
 mod coverage;
@@ -30,6 +35,8 @@ use pointwork_suite::cases;
 use pointwork_suite::differences::Probe;
 use pointwork_suite::fixtures::Fixtures;
 use pointwork_suite::languages::{build_in, compiled};
+use pointwork_suite::matrix::Matrix;
+use pointwork_suite::rows::Rows;
 use pointwork_suite::subject::Subject;
 use pointwork_test_runner::{Failed, Trial};
 use pointwork_wire_tests::differences::Differences;
@@ -57,13 +64,17 @@ fn main() -> ExitCode {
     if let Some(ended) = compiled() {
         return ended;
     }
+    if std::env::args().any(|argument| argument == "--rows") {
+        return print_rows();
+    }
     build_in(directory.join("languages"));
+    let matrix = Matrix::selected();
     let fixtures = Fixtures::new(directory);
     let mut trials = Vec::new();
     for adapter in adapters::subjects() {
         let on = adapter.name();
         for case in cases::all() {
-            if case.everywhere || on == adapters::hyper().name() {
+            if matrix.has_adapter(&case, on) {
                 let fixtures = fixtures.clone();
                 let name = format!("{on}::{}", case.name);
                 trials.push(Trial::test(name, move || is_as_declared(case, adapter, fixtures)));
@@ -96,8 +107,23 @@ fn main() -> ExitCode {
     ] {
         trials.extend(file);
     }
-    trials.extend(languages::all(&fixtures));
+    trials.extend(languages::all(matrix, &fixtures));
     pointwork_test_runner::run(trials)
+}
+
+/// Prints the rows of the specification, each with its tests.
+#[expect(clippy::print_stdout, reason = "the command line asks for the table")]
+fn print_rows() -> ExitCode {
+    match Rows::load().and_then(|rows| rows.table(&cases::all())) {
+        Ok(table) => {
+            print!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Defines the function `all`, which returns the tests of a file: asynchronous functions that return a result.

@@ -11,14 +11,14 @@ use crate::guest::{Channel, Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    host;
+    sdk;
     an_empty_event_name_is_an_unknown_event: C4;
     an_event_name_that_is_not_utf8_ends_its_caller: C4, E1;
     a_listeners_event_name_that_is_not_utf8_fails_its_caller: C4, E1;
     a_payload_over_the_limit_is_refused: C3, H8;
-    a_result_over_the_limit_is_refused: C3, H8;
-    an_emitted_payload_over_the_limit_is_counted_and_logged: C3, H3;
-    a_hand_over_with_a_payload_over_the_limit_fails: C3, H6;
+    a_result_over_the_limit_is_refused: C3, H8 of host;
+    an_emitted_payload_over_the_limit_is_counted_and_logged: C3, H3 of host;
+    a_hand_over_with_a_payload_over_the_limit_fails: C3, H6 of host;
     a_failure_with_a_status_that_is_none_is_500: C3, H3;
     a_result_of_the_wrong_type_is_told_to_a_typed_caller: C3, H8;
 ];

@@ -12,22 +12,22 @@ use crate::guest::{Channel, End, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    host;
-    a_call_returns_what_the_listener_returns: C1, C3, H3 on all;
-    a_call_waits_for_its_listener: C3, H3;
-    a_native_handler_calls_as_a_guest_does: C3, H3;
-    the_first_part_names_the_channel: C2, C3;
-    a_name_without_a_channel_is_a_plain_event: C2, C3;
-    a_plain_name_of_two_channels_is_ambiguous: C2, C3;
-    a_name_with_two_readings_is_ambiguous: C2, C3;
+    sdk;
+    a_call_returns_what_the_listener_returns: C1, C3, H3 of sdk and adapter in hosts;
+    a_call_waits_for_its_listener: C3, H3 in hosts;
+    a_native_handler_calls_as_a_guest_does: C3, H3 of host in hosts;
+    the_first_part_names_the_channel: C2, C3 of host;
+    a_name_without_a_channel_is_a_plain_event: C2, C3 of host;
+    a_plain_name_of_two_channels_is_ambiguous: C2, C3 of host;
+    a_name_with_two_readings_is_ambiguous: C2, C3 of host;
     an_unknown_event_names_the_nearest: C3, C4;
-    emitting_an_unknown_event_is_logged: C4;
-    a_failure_of_the_listener_reaches_the_caller: C3, H3;
+    emitting_an_unknown_event_is_logged: C4 of host;
+    a_failure_of_the_listener_reaches_the_caller: C3, H3 in hosts;
     a_payload_of_the_wrong_type_is_a_decode_error: H8;
     a_call_without_a_payload_is_null: C3, H3;
-    a_payload_keeps_its_content_type: C3, H8;
-    a_listener_knows_its_event_and_the_request: C1, C3, H9;
-    a_call_brings_no_context: C3, H6;
+    a_payload_keeps_its_content_type: C3, H8 in hosts;
+    a_listener_knows_its_event_and_the_request: C1, C3, H9 in hosts;
+    a_call_brings_no_context: C3, H6 in hosts;
     one_channel_has_many_listeners: C1, C3;
 ];
 

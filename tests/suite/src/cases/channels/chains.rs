@@ -17,12 +17,12 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    a_channel_calls_a_channel_wherever_both_live: C3, H3;
-    a_chain_passes_through_every_form_and_back: C3, H3;
-    a_failure_deep_in_a_chain_reaches_its_caller: C3, H3;
+    a_channel_calls_a_channel_wherever_both_live: C3, H3 of sdk;
+    a_chain_passes_through_every_form_and_back: C3, H3 of sdk in hosts;
+    a_failure_deep_in_a_chain_reaches_its_caller: C3, H3 of sdk;
     the_request_id_stays_with_the_chain: H9;
     the_deadline_travels_with_the_chain: E1, H3;
-    a_module_calls_its_own_channel: C3, H3;
+    a_module_calls_its_own_channel: C3, H3 of sdk;
     a_cycle_ends_too_deep_and_names_its_links: H3;
     a_channel_that_calls_itself_ends_too_deep: H3;
     a_context_handed_over_in_a_ring_ends_too_deep: H6, H7;

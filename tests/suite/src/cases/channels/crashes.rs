@@ -14,13 +14,13 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    a_listener_that_crashes_fails_its_caller_only: C3, E1, H3;
-    the_message_of_a_listeners_panic_is_reported: C3, E1;
+    a_listener_that_crashes_fails_its_caller_only: C3, E1, H3 of sdk in hosts;
+    the_message_of_a_listeners_panic_is_reported: C3, E1 of sdk;
     a_listener_in_an_endless_loop_ends_at_the_requests_deadline: C3, E1;
     a_listener_that_hogs_memory_ends_at_its_limit: E1;
-    a_channel_module_hears_of_crashes_as_native_code_does: C3, E1, E2;
+    a_channel_module_hears_of_crashes_as_native_code_does: C3, E1, E2 of sdk;
     a_channel_module_hears_of_another_channels_crash: C3, E1, E2;
-    several_channels_hear_of_one_crash: C3, E2;
+    several_channels_hear_of_one_crash: C3, E2 in hosts;
     nobody_calls_the_servers_events: C3, E2;
     a_subscriber_that_breaks_sets_off_no_storm: E1, E2;
 ];

@@ -12,15 +12,15 @@ use crate::subject::{AppSpec, Limits, Step};
 
 cases![
     host;
-    a_channel_without_a_fit_name_refuses_the_module: C1;
-    an_event_without_a_fit_name_refuses_the_module: C1;
-    an_event_twice_in_a_channel_refuses_the_module: C1;
+    a_channel_without_a_fit_name_refuses_the_module: C1 of sdk;
+    an_event_without_a_fit_name_refuses_the_module: C1 of sdk;
+    an_event_twice_in_a_channel_refuses_the_module: C1 of sdk;
     two_modules_with_one_listener_are_both_named: C1, C3;
     a_module_and_the_host_with_one_listener_are_both_named: C1, C3;
     two_modules_may_share_a_channel: C1, C3;
     a_refused_channel_module_leaves_the_application_as_it_was: C1, C3;
-    two_forms_in_one_module_are_refused: C3;
-    a_module_of_channels_alone_has_no_routes: C1, C3, M5;
+    two_forms_in_one_module_are_refused: C3 of sdk;
+    a_module_of_channels_alone_has_no_routes: C1, C3, M5 of sdk;
     a_channel_module_gets_no_capability_by_default: C5;
     a_module_that_traps_when_asked_for_its_channels_is_refused: C1;
     a_module_that_loops_when_asked_for_its_channels_is_refused: C1;

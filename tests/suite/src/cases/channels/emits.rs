@@ -13,13 +13,13 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    an_emit_returns_at_once: C3, H3 on all;
-    an_emit_shows_no_result: H3;
-    emitted_events_arrive_in_order: C1, C3, H3;
+    an_emit_returns_at_once: C3, H3 of sdk and adapter in hosts;
+    an_emit_shows_no_result: H3 of sdk;
+    emitted_events_arrive_in_order: C1, C3, H3 of sdk in hosts;
     the_order_holds_over_all_events_of_a_channel: C1, C3, H3;
-    a_slow_channel_does_not_hold_up_another: C3, H3;
-    a_listener_emits_as_a_handler_does: C3, H3;
-    an_emitted_event_knows_the_request_that_began_it: C3, H9;
+    a_slow_channel_does_not_hold_up_another: C3, H3 in hosts;
+    a_listener_emits_as_a_handler_does: C3, H3 of sdk in hosts;
+    an_emitted_event_knows_the_request_that_began_it: C3, H9 of sdk;
     a_full_queue_is_counted_and_logged: C3, H3;
     emits_that_nobody_hears_are_one_line_and_their_number: C4, H3;
     emitted_events_are_heard_before_the_end: C3, H3;

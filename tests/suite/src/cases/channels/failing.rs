@@ -16,10 +16,10 @@ use crate::languages::patience;
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    host;
+    sdk;
     a_listener_that_fails_on_an_emitted_event_is_reported: C3, E1;
-    a_listener_that_crashes_on_an_emitted_event_is_reported: C3, E1;
-    a_listener_that_never_ends_is_cut_off: E1;
+    a_listener_that_crashes_on_an_emitted_event_is_reported: C3, E1 in hosts;
+    a_listener_that_never_ends_is_cut_off: E1 of host;
 ];
 
 async fn a_listener_that_fails_on_an_emitted_event_is_reported(harness: Harness) -> Result<()> {

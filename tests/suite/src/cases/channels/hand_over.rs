@@ -11,17 +11,18 @@ use crate::guest::{Channel, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
-    host;
-    a_channel_replies_wherever_it_lives: C3, H6 on all;
-    a_native_handler_gives_its_context_to_a_module: C3, H6;
-    the_context_handed_over_still_reads_the_request: C3, H6, H9;
-    a_channel_throws_on_the_context: C3, H4, H6;
-    a_channel_streams_the_reply: C3, H4, H6 on all;
-    a_channel_hands_the_context_on: C3, H6;
+    sdk;
+    a_channel_replies_wherever_it_lives: C3, H6 of sdk and adapter in hosts;
+    // In hosts: functions in C and Python once had a context of their own.
+    a_native_handler_gives_its_context_to_a_module: C3, H6 in hosts;
+    the_context_handed_over_still_reads_the_request: C3, H6, H9 in hosts;
+    a_channel_throws_on_the_context: C3, H4, H6 in hosts;
+    a_channel_streams_the_reply: C3, H4, H6 of sdk and adapter in hosts;
+    a_channel_hands_the_context_on: C3, H6 in hosts;
     a_context_can_be_taken_once: C3, H6;
-    the_first_of_two_replies_counts: C3, H7;
+    the_first_of_two_replies_counts: C3, H7 in hosts;
     a_reply_of_the_handler_beats_the_channels: C3, H7;
-    an_invalid_reply_of_a_channel_is_refused: C3, H4, H7;
+    an_invalid_reply_of_a_channel_is_refused: C3, H4, H7 in hosts;
     a_hand_over_to_an_unknown_event_fails_at_once: C4, H6, H7;
 ];
 

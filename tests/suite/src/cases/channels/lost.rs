@@ -18,15 +18,16 @@ use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    host;
-    a_channel_that_never_replies_is_500_at_once: C3, E1, H7 on all;
-    a_channel_that_ignores_the_context_is_500_at_once: C3, H7;
-    a_channel_that_fails_with_the_context_is_500_at_once: C3, E1, H7;
+    sdk;
+    a_channel_that_never_replies_is_500_at_once: C3, E1, H7 of sdk and adapter in hosts;
+    a_channel_that_ignores_the_context_is_500_at_once: C3, H7 in hosts;
+    a_channel_that_fails_with_the_context_is_500_at_once: C3, E1, H7 in hosts;
     a_channel_that_crashes_with_the_context_is_500_at_once: C3, E1, H7;
     a_reply_before_a_crash_counts: C3, H7;
     a_context_kept_by_a_channel_ends_at_the_deadline: C3, E1, H7;
-    a_context_kept_for_ever_keeps_no_application: C3, H7;
-    a_reply_to_a_client_that_went_away_is_gone: C3, H7 on all;
+    a_context_kept_for_ever_keeps_no_application: C3, H7 of host in hosts;
+    // In hosts: libmicrohttpd and uvicorn once kept calls of clients that had left.
+    a_reply_to_a_client_that_went_away_is_gone: C3, H7 of sdk and adapter in hosts;
 ];
 
 fn response(event: &str, program: Program) -> Channel {

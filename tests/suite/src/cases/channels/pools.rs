@@ -12,7 +12,7 @@ use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
-    as_many_requests_as_instances_call_back_into_their_module: H3;
+    as_many_requests_as_instances_call_back_into_their_module: H3 in hosts;
     more_requests_than_instances_call_back_into_their_module: H3;
     a_cycle_through_a_pool_of_one_hangs_never: H3;
     two_modules_that_call_each_other_hang_never: H3;

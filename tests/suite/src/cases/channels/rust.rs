@@ -12,14 +12,14 @@ use crate::fixtures::Fixture;
 use crate::subject::AppSpec;
 
 cases![
-    host;
+    sdk;
     a_rust_controller_calls_its_modules_channel [RustChannels]: C1, C3, H3, H8;
     a_rust_listener_calls_itself_down_to_the_end [RustChannels]: C3, H3;
     a_rust_listener_that_goes_too_deep_is_told [RustChannels]: H3;
     a_rust_listener_calls_another_owner [RustChannels]: C3, H3;
     a_payload_that_is_no_value_of_a_rust_listeners_type_is_400 [RustChannels]: C3, H8;
     bytes_cross_a_typed_event_unchanged [RustChannels]: C3, H8;
-    a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6 on all;
+    a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6 of sdk and adapter;
     a_rust_channel_that_says_nothing_is_500_at_once [RustChannels]: H7;
     a_rust_channel_is_refused_a_second_reply [RustChannels]: H7;
     a_rust_controller_emits [RustChannels]: H3;
@@ -28,7 +28,7 @@ cases![
     two_calls_of_an_asynchronous_handler_are_in_flight_at_once [RustChannelsAsync]: H3;
     two_calls_of_an_asynchronous_listener_are_in_flight_at_once [RustChannelsAsync]: C3, H3;
     requests_share_an_asynchronous_module [RustChannelsAsync]: H1, H3;
-    an_asynchronous_channel_may_have_plain_listeners [RustChannelsAsync]: C1, C3;
+    an_asynchronous_channel_may_have_plain_listeners [RustChannelsAsync]: C1, C3 in hosts;
 ];
 
 /// The synchronous fixture with the native channel that its listeners call, and listeners for its notes and crashes.

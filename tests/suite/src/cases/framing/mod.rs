@@ -19,14 +19,14 @@ use exchange::{CLAIMS, Exchange, NEXT, Shape, VERSIONS, Version, as_told, run};
 
 cases![
     adapter;
-    no_reply_of_a_native_handler_leaves_its_framing: A1, A8;
-    no_reply_of_a_guest_leaves_its_framing: A1, A8;
-    headers_of_the_connection_are_the_servers_alone: A1;
-    a_guest_sets_no_header_of_the_connection: A1;
-    a_reply_that_breaks_off_never_looks_whole: A1, H4;
-    no_header_of_a_guest_splits_a_reply: A1;
-    a_status_that_is_no_final_answer_is_500: A1;
-    a_reply_to_connect_has_no_body_if_it_is_successful: M1, D2;
+    no_reply_of_a_native_handler_leaves_its_framing: A1, A8 without guest in hosts;
+    no_reply_of_a_guest_leaves_its_framing: A1, A8 in hosts;
+    headers_of_the_connection_are_the_servers_alone: A1 without guest in hosts;
+    a_guest_sets_no_header_of_the_connection: A1 in hosts;
+    a_reply_that_breaks_off_never_looks_whole: A1, H4 in hosts;
+    no_header_of_a_guest_splits_a_reply: A1 of sdk and adapter;
+    a_status_that_is_no_final_answer_is_500: A1 without guest;
+    a_reply_to_connect_has_no_body_if_it_is_successful: M1, D2 without guest in hosts;
 ];
 
 const STATUSES: [u16; 16] = [

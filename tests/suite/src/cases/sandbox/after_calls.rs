@@ -19,7 +19,7 @@ cases![
     code_after_calls_continues_no_line_of_another_call [RustAsync]: H11;
     a_crash_after_its_call_is_reported [RustAsync]: E1;
     what_ended_calls_did_not_print_is_no_budget_of_later_ones [RustAsync]: A1, H11;
-    a_mutex_is_held_by_a_request_while_another_one_waits_for_it [RustAsync]: H1;
+    a_mutex_is_held_by_a_request_while_another_one_waits_for_it [RustAsync]: H1 of sdk;
 ];
 
 /// An asynchronous module of that name, whose code waits at the gate.

@@ -15,7 +15,7 @@ use crate::subject::{AppSpec, Limits};
 cases![
     host;
     a_body_that_nobody_took_goes_with_the_last_call_of_its_request: A1, H9;
-    a_body_is_there_for_a_listener_that_has_its_context: H6, H9;
+    a_body_is_there_for_a_listener_that_has_its_context: H6, H9 of sdk;
     a_module_keeps_half_of_the_memory_for_bodies_at_most: A1, E1, H9;
 ];
 

@@ -22,7 +22,7 @@ cases![
     a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1;
     a_context_for_a_listener_without_room_is_refused: A1, H6;
     who_waits_gets_the_instance_that_is_free_again: A1;
-    clients_that_go_away_leave_nothing_behind: A1, H7 on all;
+    clients_that_go_away_leave_nothing_behind: A1, H7 of adapter in hosts;
 ];
 
 /// The only instance waits at the gate.

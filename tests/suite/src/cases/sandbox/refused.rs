@@ -21,10 +21,10 @@ cases![
     a_module_in_conflict_is_refused_and_the_old_one_serves: S2, P7;
     a_module_that_fails_its_probe_is_refused_and_the_old_one_serves: S2;
     a_module_that_is_not_well_is_refused_and_the_old_one_serves: S2;
-    a_component_of_another_digest_is_refused_and_the_old_one_serves: S2;
+    a_component_of_another_digest_is_refused_and_the_old_one_serves: S2 in hosts;
     a_component_over_the_size_is_refused_and_the_old_one_serves: S2;
     a_component_of_too_many_instances_memories_or_tables_is_refused_with_both_numbers: S2;
-    a_refused_load_is_told_too: S2;
+    a_refused_load_is_told_too: S2 in hosts;
 ];
 
 /// A component with options that the host refuses, and a word of the reason.

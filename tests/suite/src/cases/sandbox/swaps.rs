@@ -10,12 +10,12 @@ use crate::subject::{AppSpec, Step};
 
 cases![
     host;
-    modules_come_and_go_while_the_application_serves: S1, M5;
-    a_swap_tells_what_became_of_the_routes: S1;
+    modules_come_and_go_while_the_application_serves: S1, M5 in hosts;
+    a_swap_tells_what_became_of_the_routes: S1 in hosts;
     a_swap_may_change_the_form: S1;
     a_swap_to_the_same_bytes_changes_nothing: S4;
     a_swap_to_the_same_bytes_with_another_limit_is_a_swap: S4;
-    a_module_is_rolled_back_and_back_again: S1;
+    a_module_is_rolled_back_and_back_again: S1 in hosts;
     a_module_that_was_never_swapped_is_not_rolled_back: S1, S2;
 ];
 

@@ -14,10 +14,10 @@ use crate::guest::{Controller, End, Guest, Program, Step as Does, laden};
 use crate::subject::{AppSpec, Limits};
 
 cases![
-    host;
-    swaps_under_load_fail_no_request_and_mix_no_versions: S1 on all;
-    a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one: S1 on all;
-    serving_goes_on_while_a_component_is_compiled: S1;
+    adapter;
+    swaps_under_load_fail_no_request_and_mix_no_versions: S1 in hosts;
+    a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one: S1;
+    serving_goes_on_while_a_component_is_compiled: S1 of host;
 ];
 
 /// The number of swaps.
