@@ -21,24 +21,31 @@ mod exported {
     use pointwork_guest::{Failure, Outcome, Payload};
 
     use crate::run::Run;
-    use crate::{manifest, slot};
+    use crate::{manifest, run, slot};
+
+    #[cfg(not(feature = "asynchronous"))]
+    type Form = pointwork_guest::form::Blocking;
+    #[cfg(feature = "asynchronous")]
+    type Form = pointwork_guest::form::Async;
 
     struct Module;
 
     impl Describe for Module {
         fn manifest() -> Manifest {
-            manifest::of(slot::guest())
+            let guest = slot::guest();
+            run::now(Run::<Form>::without_request(&guest.declared["described"]));
+            manifest::of(guest)
         }
     }
 
     #[cfg(not(feature = "asynchronous"))]
     impl pointwork_guest::__private::BlockingModule for Module {
         fn handle(handler: u32, context: pointwork_guest::Context) -> Outcome {
-            crate::run::now(Run::handle(slot::guest().handler(handler), context))
+            run::now(Run::handle(slot::guest().handler(handler), context))
         }
 
         fn deliver(listener: u32, delivery: pointwork_guest::Delivery, payload: Payload) -> Result<Payload, Failure> {
-            crate::run::now(Run::deliver(slot::guest().listener(listener), delivery, payload))
+            run::now(Run::deliver(slot::guest().listener(listener), delivery, payload))
         }
     }
 

@@ -73,6 +73,7 @@ pub fn now<T>(future: impl Future<Output = T>) -> T {
 impl<F: NamedCalls> Run<F> {
     /// Runs the program of a handler.
     pub async fn handle(program: &'static Value, context: Context<F>) -> Outcome {
+        RUNS.fetch_add(1, Ordering::Relaxed);
         let mut run = Self::begin(program);
         run.context = Some(context);
         run.steps().await;
@@ -104,6 +105,7 @@ impl<F: NamedCalls> Run<F> {
 
     /// Runs the program of a listener.
     pub async fn deliver(program: &'static Value, delivery: Delivery<F>, payload: Payload) -> Result<Payload, Failure> {
+        RUNS.fetch_add(1, Ordering::Relaxed);
         let mut run = Self::begin(program);
         run.delivery = Some(ListenerDelivery::Own(delivery));
         run.content_type = payload.content_type().to_owned();
@@ -130,8 +132,15 @@ impl<F: NamedCalls> Run<F> {
         }
     }
 
+    /// Runs steps that need neither request nor event.
+    pub async fn without_request(steps: &'static Value) {
+        let mut run = Self::begin(&Value::Null);
+        for step in list(steps) {
+            run.step(step).await;
+        }
+    }
+
     fn begin(program: &'static Value) -> Self {
-        RUNS.fetch_add(1, Ordering::Relaxed);
         Self {
             program,
             text: Vec::new(),

@@ -136,6 +136,7 @@ impl Listing {
     fn introduction(&self) -> String {
         let (name, folder) = (self.language.name(), self.language.folder());
         let (guest, sdk) = match self.language {
+            Language::Rust => ("a guest of its own", "rust"),
             Language::TypeScript => ("a guest of the synchronous form", "js"),
             Language::Python => ("a guest of its own", "python"),
         };
