@@ -21,7 +21,9 @@ pub fn of(guest: &GuestText) -> Manifest {
         name: option(&declared["package"]["name"]),
         version: option(&declared["package"]["version"]),
         sdk: concat!("pointwork-guest ", env!("CARGO_PKG_VERSION")).to_owned(),
-        language: "rust".to_owned(),
+        // Not `rust`: the module imports every function that a program may call, and the host expects of Rust that it imports
+        // what it uses.
+        language: "program".to_owned(),
         controllers: all(&declared["controllers"], |declared| controller(declared, &mut handlers)),
         channels: all(&declared["channels"], |declared| channel(declared, &mut listeners)),
         events_used: all(&declared["uses"], text),

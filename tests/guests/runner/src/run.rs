@@ -544,11 +544,12 @@ fn print(stream: &mut impl std::io::Write, text: &[u8]) {
         .expect("the host takes output");
 }
 
-/// Calls itself until the stack overflows. The volatile read keeps the compiler from making it a loop.
+/// Calls itself until the stack overflows. The rotation after the call keeps the compiler from making the recursion a loop, and the
+/// volatile read from seeing that the result does not depend on the depth.
 #[expect(unconditional_recursion, reason = "the stack overflows on purpose")]
 #[inline(never)]
 fn overflow(depth: u32) -> u32 {
     static STEP: u32 = 1;
     // SAFETY: the pointer is of a static.
-    overflow(depth + unsafe { read_volatile(&STEP) }) + 1
+    overflow(depth + unsafe { read_volatile(&STEP) }).rotate_left(depth)
 }
