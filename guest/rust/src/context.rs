@@ -70,6 +70,10 @@ impl<F> Context<F> {
         unsafe { &*std::ptr::from_ref(self).cast() }
     }
 
+    pub(crate) fn into_raw(self) -> backend::Context {
+        self.request.raw
+    }
+
     #[doc(hidden)]
     pub fn into_form<G>(self) -> Context<G> {
         Context {

@@ -49,6 +49,10 @@ impl<F> Delivery<F> {
         Self { raw, form: PhantomData }
     }
 
+    pub(crate) fn raw(&self) -> &backend::Delivery {
+        &self.raw
+    }
+
     /// The id of the event: the same for each attempt to deliver it, another one for each event. A listener that must not do
     /// its work twice remembers it.
     pub fn id(&self) -> String {

@@ -88,7 +88,7 @@ fn options(limits: &Limits) -> AppOptions {
     // cores, each with an application or two.
     options.max_instances = 100;
     options.compile.worker = crate::languages::compiler();
-    if options.compile.worker.is_some() {
+    if crate::languages::is_interpreted() {
         // The interpreter of Python takes a debug build half a minute, and other cases run as well.
         options.compile.time = Duration::from_secs(300);
         // Beside other cases, new instances of an interpreter take seconds.

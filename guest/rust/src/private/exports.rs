@@ -65,9 +65,23 @@ fn payload(words: [u32; 5]) -> Payload {
     unsafe { types::Payload::load(words.as_ptr().cast()) }.into()
 }
 
-pub fn describe<M: Module>() -> *mut u8 {
+/// A module that tells the host what it declares.
+///
+/// `module!` declares a [`Module`], whose declarations are constants. A module that learns its declarations at run time implements
+/// this trait instead.
+pub trait Describe {
+    fn manifest() -> Manifest;
+}
+
+impl<M: Module> Describe for M {
+    fn manifest() -> Manifest {
+        manifest::<M>()
+    }
+}
+
+pub fn describe<M: Describe>() -> *mut u8 {
     begin();
-    let manifest = manifest::<M>();
+    let manifest = M::manifest();
     output::flush();
     give::<Manifest, MANIFEST>(manifest)
 }

@@ -27,6 +27,7 @@ mod output;
 mod panic;
 mod returned;
 mod routes;
+mod run_time;
 mod served;
 mod text;
 mod uses;
@@ -46,6 +47,7 @@ pub use module::{
 };
 pub use returned::{NeverRefuses, NotReturned, Returned, check_context};
 pub use routes::{PARTS, conflict, count};
+pub use run_time::{NamedCalls, emit_named, emit_named_from, hand_over_named};
 pub use served::{NotListable, Served};
 pub use text::{is_read, joined, length, text};
 pub use uses::{EventName, NotAnEvent};

@@ -76,7 +76,9 @@ async fn a_manifest_over_its_bounds_is_refused(harness: Harness) -> Result<()> {
 
 async fn a_manifest_over_its_size_is_refused(harness: Harness) -> Result<()> {
     let long = "x".repeat(1024 * 1024);
-    let guest = (0..8).fold(Guest::new(), |guest, _| guest.metadata("description", &long));
+    let guest = (0..8).fold(Guest::new().written_by_hand(), |guest, _| {
+        guest.metadata("description", &long)
+    });
     refusal(&harness, guest, &["its manifest is over 8388608 bytes"]).await
 }
 
@@ -178,7 +180,7 @@ async fn the_package_the_sdk_and_the_used_events_are_shown(harness: Harness) -> 
     );
     assert_eq!(
         (told.sdk.as_str(), told.language.as_str()),
-        ("pointwork-suite 1", "wat")
+        (concat!("pointwork-guest ", env!("CARGO_PKG_VERSION")), "program")
     );
     assert_eq!(told.events_used, ["db:one", "plain"]);
     assert_eq!(

@@ -1,9 +1,13 @@
 //! Synthetic guests: modules that a test builds without a compiler for a guest language.
 //!
 //! A [`Guest`] lists controllers with routes and channels with listeners. Each of these has a [`Program`]: a few steps
-//! on one text, and an end. The guest becomes a WebAssembly core module, written with the canonical ABI by hand, and
-//! then a component, in milliseconds. The declarations are not checked here: an invalid method, a pattern that does not
-//! parse and a channel without a name reach the host unchanged.
+//! on one text, and an end. The suite writes the guest into a module that is built with the SDK for Rust and runs the
+//! programs; see [`languages`](crate::languages). Nothing checks the declarations here: an invalid method, a pattern that does
+//! not parse and a channel without a name reach the host unchanged.
+//!
+//! A guest that is [written by hand](Guest::written_by_hand) becomes a WebAssembly core module with the canonical ABI instead,
+//! and then a component, in milliseconds. Such a guest can do what no SDK does, such as import an interface that the host does
+//! not have.
 
 mod code;
 mod component;
@@ -41,6 +45,7 @@ pub struct Guest {
     pub(crate) discovery: Discovery,
     pub(crate) without_code: bool,
     pub(crate) flood: Option<(Flood, u32)>,
+    written_by_hand: bool,
 }
 
 /// A list of the manifest that a guest makes long without any bytes in its component: its entries are zeros.
@@ -143,6 +148,35 @@ impl Guest {
     pub fn channel(mut self, channel: Channel) -> Self {
         self.channels.push(channel);
         self
+    }
+
+    /// Writes the component by hand, without an SDK, so that the guest can do what an SDK refuses.
+    #[must_use]
+    pub fn written_by_hand(mut self) -> Self {
+        self.written_by_hand = true;
+        self
+    }
+
+    /// Whether the guest is written by hand, or has a property that no module of an SDK can have.
+    pub(crate) fn is_written_by_hand(&self) -> bool {
+        self.written_by_hand
+            || self.mixed_forms
+            || self.waits_in_the_other_form
+            || self.contract_version.is_some()
+            || self.foreign_import.is_some()
+            || !self.started.is_empty()
+            || self.flood.is_some()
+            || self.without_code
+            || self.programs().any(Program::is_written_by_hand)
+    }
+
+    /// The programs of handlers and listeners.
+    fn programs(&self) -> impl Iterator<Item = &Program> {
+        let routes = self.controllers.iter().flat_map(|controller| &controller.routes);
+        let listeners = self.channels.iter().flat_map(|channel| &channel.listeners);
+        routes
+            .map(|route| &route.program)
+            .chain(listeners.map(|listener| &listener.program))
     }
 
     /// Targets the asynchronous world. An instance has several calls in flight.

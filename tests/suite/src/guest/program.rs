@@ -21,6 +21,7 @@ pub struct Program {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) details: Option<String>,
     pub(crate) end: End,
+    written_by_hand: bool,
 }
 
 /// One step of a [`Program`].
@@ -185,6 +186,7 @@ impl Default for Program {
             headers: Vec::new(),
             details: None,
             end: End::Reply(ReplyBody::Text),
+            written_by_hand: false,
         }
     }
 }
@@ -274,6 +276,21 @@ impl Program {
     pub fn details(mut self, details: &str) -> Self {
         self.details = Some(details.to_owned());
         self
+    }
+
+    /// Writes the guest of this program by hand, for headers and details that an SDK refuses; see
+    /// [`Guest::written_by_hand`](super::Guest::written_by_hand).
+    #[must_use]
+    pub fn written_by_hand(mut self) -> Self {
+        self.written_by_hand = true;
+        self
+    }
+
+    /// Whether the guest of this program is written by hand. No module of an SDK grows a table, or calls an event whose name is
+    /// not UTF-8.
+    pub(crate) fn is_written_by_hand(&self) -> bool {
+        let is_raw = |step: &Step| matches!(step, Step::CallBytes(_));
+        self.written_by_hand || self.end == End::TableHog || self.steps.iter().any(is_raw)
     }
 
     /// Sets the kind of the reply.

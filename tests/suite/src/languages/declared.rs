@@ -39,7 +39,9 @@ impl Declared {
     pub fn load(language: Language) -> &'static Self {
         static TYPESCRIPT: OnceLock<Declared> = OnceLock::new();
         static PYTHON: OnceLock<Declared> = OnceLock::new();
+        static RUST: OnceLock<Declared> = OnceLock::new();
         let declared = match language {
+            Language::Rust => &RUST,
             Language::TypeScript => &TYPESCRIPT,
             Language::Python => &PYTHON,
         };

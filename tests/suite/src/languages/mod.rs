@@ -1,9 +1,13 @@
-//! The suite's guests in other languages.
+//! The suite's guests that are made with an SDK.
 //!
-//! For each form of a language a module in `tests/suite/<language>` is built once, with the SDK of `guest`. It runs the programs of a
-//! [`Guest`], which are written into the component. While a case [speaks](Language::speaking) a language, every guest that it builds
-//! in a form of that language is such a component; a guest that no module in the language can be is a failure with the reason, which
-//! `<language>.toml` declares of the case.
+//! For each form of a language a module is built once, with the SDK of `guest`: `tests/guests/runner` in Rust, and
+//! `tests/suite/<language>` in the other languages. The module runs the programs of a [`Guest`], which are written into a copy
+//! of the component. The guests of a case are in Rust. While a case [speaks](Language::speaking) another language, every guest
+//! that it builds in a form of that language is in that language; a guest that no module in the language can be is a failure
+//! with the reason, which `<language>.toml` declares of the case.
+//!
+//! A case that feeds the host what no SDK produces asks for a guest that is
+//! [written by hand](Guest::written_by_hand).
 
 mod declared;
 mod has_guest;
@@ -30,6 +34,8 @@ pub use worker::compiled;
 /// A language of guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
+    /// Both forms; the language of a case that speaks no other one.
+    Rust,
     /// The synchronous form alone.
     TypeScript,
     /// Both forms.
@@ -42,12 +48,13 @@ thread_local! {
 }
 
 impl Language {
-    /// All languages.
+    /// The languages that have tests of their own.
     pub const ALL: [Self; 2] = [Self::TypeScript, Self::Python];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Rust => "Rust",
             Self::TypeScript => "TypeScript",
             Self::Python => "Python",
         }
@@ -56,6 +63,7 @@ impl Language {
     /// The name of its folder and files, and of its tests.
     pub fn folder(self) -> &'static str {
         match self {
+            Self::Rust => "rust",
             Self::TypeScript => "typescript",
             Self::Python => "python",
         }
@@ -70,22 +78,14 @@ impl Language {
         (outcome, HAS_BUILT.get())
     }
 
-    /// The class of errors without a class of their own.
-    fn error(self) -> &'static str {
-        match self {
-            Self::TypeScript => "Error",
-            Self::Python => "Exception",
-        }
-    }
-
     fn has(self, asynchronous: bool) -> bool {
-        self == Self::Python || !asynchronous
+        self != Self::TypeScript || !asynchronous
     }
 
     /// How many times as long a case may wait: a debug build of the host makes an instance of Python in some 50 milliseconds.
     fn patience(self) -> u32 {
         match self {
-            Self::TypeScript => 1,
+            Self::Rust | Self::TypeScript => 1,
             Self::Python => 4,
         }
     }
@@ -93,19 +93,25 @@ impl Language {
     /// The memory that an instance needs beside the texts of its programs, which a case does not count on.
     fn memory(self) -> usize {
         match self {
+            Self::Rust => 2 * 1024 * 1024,
             Self::TypeScript => 16 * 1024 * 1024,
             Self::Python => 48 * 1024 * 1024,
         }
     }
 }
 
-/// The guest in the language that the case speaks, if that has the form.
+/// The guest, made with the SDK of the language that the case speaks, or of Rust if that language does not have the form. `None`
+/// for a guest that is written by hand, and in a program that has no folder for the built modules.
 ///
 /// # Panics
 /// If no module in the language can be such a guest.
 pub(crate) fn build(guest: &Guest) -> Option<Vec<u8>> {
-    let language = SPEAKS.get().filter(|language| language.has(guest.asynchronous))?;
-    HAS_BUILT.set(true);
+    let spoken = SPEAKS.get().filter(|language| language.has(guest.asynchronous));
+    if spoken.is_some() {
+        HAS_BUILT.set(true);
+    }
+    let is_in_rust = !guest.is_written_by_hand() && modules::is_directory_set();
+    let language = spoken.or(is_in_rust.then_some(Language::Rust))?;
     let program = program::of(guest, language);
     let program = program.unwrap_or_else(|reason| panic!("not in {}: {reason}", language.name()));
     Some(with(language, guest.asynchronous, &program))
@@ -139,6 +145,8 @@ pub(crate) fn twin(fixture: Fixture) -> Option<Result<Arc<[u8]>>> {
     }
     HAS_BUILT.set(true);
     Some(match language {
+        // The fixtures are in Rust.
+        Language::Rust => return None,
         Language::TypeScript => typescript::build(modules::directory(), &format!("twins/{name}.ts")).map(Arc::from),
         Language::Python => Ok(with(language, asynchronous, &json!({ "twin": name })).into()),
     })
@@ -146,12 +154,21 @@ pub(crate) fn twin(fixture: Fixture) -> Option<Result<Arc<[u8]>>> {
 
 /// See [`Language::memory`].
 pub(crate) fn memory() -> usize {
-    SPEAKS.get().map_or(0, Language::memory)
+    spoken().memory()
+}
+
+fn spoken() -> Language {
+    SPEAKS.get().unwrap_or(Language::Rust)
+}
+
+/// Whether an instance takes a debug build of the host a noticeable time.
+pub(crate) fn is_interpreted() -> bool {
+    spoken() != Language::Rust
 }
 
 /// See [`Language::patience`].
 pub(crate) fn patience() -> u32 {
-    SPEAKS.get().map_or(1, Language::patience)
+    spoken().patience()
 }
 
 /// How long a call waits for an instance: beside other cases, one of an interpreter takes seconds. A case may wait twice
@@ -186,8 +203,14 @@ fn not_in_python(reason: &str) {
     }
 }
 
-/// The program that compiles the components of a case that speaks a language.
+/// The program that compiles the components of a case, if modules are built.
 pub(crate) fn compiler() -> Option<Worker> {
-    let language = SPEAKS.get()?;
-    Some(worker::of(modules::directory(), &modules::places(language)))
+    if !modules::is_directory_set() {
+        return None;
+    }
+    let mut places = modules::places(Language::Rust);
+    if let Some(language) = SPEAKS.get() {
+        places.extend(modules::places(language));
+    }
+    Some(worker::of(modules::directory(), &places))
 }

@@ -7,11 +7,12 @@ use std::thread;
 use anyhow::Result;
 
 use super::{Language, slot};
-use crate::fixtures::{python_guest, typescript};
+use crate::fixtures::{guests_dir, python_guest, rust, typescript};
 
 /// The folder of the built modules and of their compiled code.
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
+static RUST: OnceLock<Vec<Module>> = OnceLock::new();
 static TYPESCRIPT: OnceLock<Vec<Module>> = OnceLock::new();
 static PYTHON: OnceLock<Vec<Module>> = OnceLock::new();
 
@@ -24,6 +25,10 @@ pub(super) struct Module {
 /// Sets the folder in which modules are built; it outlives the run.
 pub fn build_in(directory: PathBuf) {
     DIRECTORY.get_or_init(|| directory);
+}
+
+pub(super) fn is_directory_set() -> bool {
+    DIRECTORY.get().is_some()
 }
 
 pub(super) fn directory() -> &'static PathBuf {
@@ -42,6 +47,7 @@ pub(super) fn places(language: Language) -> Vec<usize> {
 
 fn all(language: Language) -> &'static [Module] {
     let (modules, entries): (_, &[&str]) = match language {
+        Language::Rust => (&RUST, &["", "asynchronous"]),
         Language::TypeScript => (&TYPESCRIPT, &["src/module.ts"]),
         Language::Python => (&PYTHON, &["module_sync.py", "module_async.py"]),
     };
@@ -55,13 +61,15 @@ fn all(language: Language) -> &'static [Module] {
                 .into_iter()
                 .map(|build| build.join().expect("a build does not panic"));
             let built: Result<_> = built.collect();
-            built.unwrap_or_else(|error| panic!("`tests/suite/{}`: {error:#}", language.folder()))
+            built.unwrap_or_else(|error| panic!("the module in {}: {error:#}", language.name()))
         })
     })
 }
 
+/// An entry is a file of the module, or the features of its crate.
 fn build(language: Language, entry: &str) -> Result<Module> {
     let component = match language {
+        Language::Rust => rust::build(&guests_dir().join("runner"), directory(), rust::PLAIN, "guest", entry)?,
         Language::TypeScript => typescript::build(directory(), entry)?,
         Language::Python => python_guest::build(directory(), entry)?,
     };

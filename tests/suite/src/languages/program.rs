@@ -1,4 +1,4 @@
-//! A synthetic guest as the program that a module in another language runs; `typescript/src/program.ts` has its types.
+//! A synthetic guest as the program that a module of an SDK runs; `typescript/src/program.ts` has its types.
 
 use std::collections::HashMap;
 
@@ -29,6 +29,9 @@ const TABLE: Cannot = "a module has no tables that it could grow";
 /// # Errors
 /// What the guest does that no module in the language can.
 pub(super) fn of(guest: &Guest, language: Language) -> Result<Value, Cannot> {
+    if language == Language::Rust {
+        return in_rust(guest);
+    }
     if guest.discovery != Discovery::Declares || guest.flood.is_some() || guest.without_code {
         return Err(MANIFEST);
     }
@@ -47,12 +50,29 @@ pub(super) fn of(guest: &Guest, language: Language) -> Result<Value, Cannot> {
         return Err(EMPTY);
     }
     are_distinct(guest.channels.iter().map(|channel| &channel.name))?;
+    declared(guest, language)
+}
+
+/// The module in Rust makes its manifest when the host asks for the manifest, so it has all declarations that a case can have.
+fn in_rust(guest: &Guest) -> Result<Value, Cannot> {
+    let mut declared = declared(guest, Language::Rust)?;
+    declared["discovery"] = match guest.discovery {
+        Discovery::Declares => Value::Null,
+        Discovery::Traps => json!("traps"),
+        Discovery::Loops => json!("loops"),
+        Discovery::Differs => json!("differs"),
+    };
+    declared["described"] = json!(steps(&guest.described, Language::Rust)?);
+    Ok(declared)
+}
+
+fn declared(guest: &Guest, language: Language) -> Result<Value, Cannot> {
     let package = guest.package.as_ref();
     let package = package.map_or(json!({}), |(name, version)| json!({ "name": name, "version": version }));
     Ok(json!({
         "package": package,
         "uses": guest.uses,
-        "metadata": metadata(&guest.metadata)?,
+        "metadata": metadata(&guest.metadata, language)?,
         "controllers": numbered(&guest.controllers).map(|of| controller(of, language)).collect::<Result<Vec<_>, _>>()?,
         "channels": guest.channels.iter().map(|of| channel(of, language)).collect::<Result<Vec<_>, _>>()?,
     }))
@@ -75,7 +95,10 @@ fn numbered(controllers: &[Controller]) -> impl Iterator<Item = (usize, &Control
     })
 }
 
-fn metadata(pairs: &[(String, String)]) -> Result<Value, Cannot> {
+fn metadata(pairs: &[(String, String)], language: Language) -> Result<Value, Cannot> {
+    if language == Language::Rust {
+        return Ok(json!(pairs));
+    }
     let values: Map<_, _> = pairs.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     match values.len() == pairs.len() {
         true => Ok(json!(pairs)),
@@ -95,32 +118,37 @@ fn controller((number, controller): (usize, &Controller), language: Language) ->
         if route.body != "whole" {
             told["body"] = json!(route.body);
         }
-        add_metadata(&mut told, &route.metadata)?;
+        add_metadata(&mut told, &route.metadata, language)?;
         routes.push(told);
     }
     Ok(json!({
-        // The SDK refuses two of one name.
-        "name": format!("{}{}", controller.name, "'".repeat(number)),
+        // The SDKs of the other languages refuse two of one name.
+        "name": match language {
+            Language::Rust => controller.name.clone(),
+            _ => format!("{}{}", controller.name, "'".repeat(number)),
+        },
         "prefix": controller.prefix,
-        "metadata": metadata(&controller.metadata)?,
+        "metadata": metadata(&controller.metadata, language)?,
         "routes": routes,
     }))
 }
 
 fn channel(channel: &Channel, language: Language) -> Result<Value, Cannot> {
-    are_distinct(channel.listeners.iter().map(|listener| &listener.event))?;
+    if language != Language::Rust {
+        are_distinct(channel.listeners.iter().map(|listener| &listener.event))?;
+    }
     let mut listeners = Vec::new();
     for listener in &channel.listeners {
         let mut told = json!({ "event": listener.event, "program": program(&listener.program, language)? });
-        add_metadata(&mut told, &listener.metadata)?;
+        add_metadata(&mut told, &listener.metadata, language)?;
         listeners.push(told);
     }
-    Ok(json!({ "name": channel.name, "metadata": metadata(&channel.metadata)?, "listeners": listeners }))
+    Ok(json!({ "name": channel.name, "metadata": metadata(&channel.metadata, language)?, "listeners": listeners }))
 }
 
-fn add_metadata(told: &mut Value, pairs: &[(String, String)]) -> Result<(), Cannot> {
+fn add_metadata(told: &mut Value, pairs: &[(String, String)], language: Language) -> Result<(), Cannot> {
     if !pairs.is_empty() {
-        told["metadata"] = metadata(pairs)?;
+        told["metadata"] = metadata(pairs, language)?;
     }
     Ok(())
 }
@@ -138,7 +166,9 @@ fn program(program: &Program, language: Language) -> Result<Value, Cannot> {
         let object = serde_json::from_str::<Map<String, Value>>(details);
         told["details"] = json!(object.map_err(|_| DETAILS)?);
     }
-    if let (End::Reply(ReplyBody::Json), [Step::Say(text)]) = (program.end, &*program.steps) {
+    if let (End::Reply(ReplyBody::Json), [Step::Say(text)]) = (program.end, &*program.steps)
+        && language != Language::Rust
+    {
         serde_json::from_str::<Value>(text).map_err(|_| VALUE)?;
     }
     let is_huge = program.steps.iter().any(|step| matches!(step, Step::Double(14..)));
@@ -147,23 +177,23 @@ fn program(program: &Program, language: Language) -> Result<Value, Cannot> {
         return Err(SLOW);
     }
     if program.end != End::Reply(ReplyBody::Text) {
-        told["end"] = end(program.end)?;
+        told["end"] = end(program.end, language)?;
     }
     Ok(told)
 }
 
-/// In TypeScript, header values have a character for each byte.
+/// In Rust and TypeScript, header values have a character for each byte.
 fn headers(headers: &[(String, Vec<u8>)], language: Language) -> Result<Value, Cannot> {
     let latin1 = |value: &[u8]| value.iter().copied().map(char::from).collect();
     let text = |value: &[u8]| match language {
-        Language::TypeScript => Ok(latin1(value)),
+        Language::Rust | Language::TypeScript => Ok(latin1(value)),
         Language::Python => String::from_utf8(value.to_vec()).map_err(|_| HEADER),
     };
     let pairs = headers.iter().map(|(name, value)| Ok(json!([name, text(value)?])));
     pairs.collect()
 }
 
-fn end(end: End) -> Result<Value, Cannot> {
+fn end(end: End, language: Language) -> Result<Value, Cannot> {
     Ok(match end {
         End::Reply(ReplyBody::Empty) => json!(["reply", "empty"]),
         End::Reply(ReplyBody::Text) => json!(["reply", "text"]),
@@ -177,6 +207,7 @@ fn end(end: End) -> Result<Value, Cannot> {
         End::Loop => json!(["loop"]),
         End::Hog => json!(["hog"]),
         End::Overflow => json!(["overflow"]),
+        End::Keep if language == Language::Rust => json!(["keep"]),
         End::Keep => return Err(KEPT),
         End::TableHog => return Err(TABLE),
     })
@@ -234,12 +265,19 @@ fn step(step: &Step, language: Language) -> Result<Value, Cannot> {
         Step::Monotonic => json!(["monotonic"]),
         Step::Random => json!(["random"]),
         Step::Variables => json!(["variables"]),
+        Step::Print if language == Language::Rust => json!(["print"]),
+        Step::PrintError if language == Language::Rust => json!(["print-error"]),
         Step::Print | Step::PrintError => return Err(PRINTS),
         Step::Log => json!(["log", []]),
         Step::LogFrom(_) if language == Language::TypeScript => return Err(TARGET),
         Step::LogFrom(target) => json!(["log-from", target]),
         Step::LogWith(fields) => json!(["log", fields]),
-        Step::Panicked => json!(["panicked", language.error()]),
+        Step::Panicked => match language {
+            Language::Rust => json!(["panicked"]),
+            Language::TypeScript => json!(["panicked", "Error"]),
+            Language::Python => json!(["panicked", "Exception"]),
+        },
+        Step::PanickedAt(exception, frames) if language == Language::Rust => json!(["panicked", exception, frames]),
         Step::PanickedAt(exception, _) => json!(["panicked", exception]),
     })
 }

@@ -299,15 +299,12 @@ async fn what_a_guest_passes_at_once_is_bounded(harness: Harness) -> Result<()> 
     // The same text many times: more than the memory of the guest.
     let long = "x".repeat(64 * 1024);
     let fields = |count| vec![("field".to_owned(), long.clone()); count];
+    let logs = |count| Program::new().step(Step::LogWith(fields(count))).written_by_hand();
     for form in Flavor::MODULES {
-        let live = harness
-            .start(hoarding(form, Program::new().step(Step::LogWith(fields(8)))))
-            .await?;
+        let live = harness.start(hoarding(form, logs(8))).await?;
         assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
         live.ends_without_a_crash().await?;
-        let live = harness
-            .start(hoarding(form, Program::new().step(Step::LogWith(fields(64)))))
-            .await?;
+        let live = harness.start(hoarding(form, logs(64))).await?;
         let reply = live.call("POST", "/it").await?;
         names(&live, &reply, 500, "host-memory").await?;
         live.shutdown().await;

@@ -59,11 +59,15 @@ const SHOP: &str = "shop";
 
 /// A version of the module: `/kept` and a route of its own return the version, and `/trap` traps.
 fn version(form: Flavor, word: &str) -> Arc<[u8]> {
+    guest_of_version(form, word).build().into()
+}
+
+fn guest_of_version(form: Flavor, word: &str) -> Guest {
     let things = Controller::new("Things", "/")
         .get("kept", Program::text(word))
         .get(&format!("only-{word}"), Program::text(word))
         .get("trap", Program::new().ends(End::Trap));
-    form.form(Guest::with(things)).build().into()
+    form.form(Guest::with(things))
 }
 
 fn swap(component: Arc<[u8]>) -> Step {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
 
-use super::{SHOP, serves, status, version};
+use super::{SHOP, guest_of_version, serves, status, version};
 use crate::case::{Harness, Live, cases};
 use crate::flavor::Flavor;
 use crate::guest::{
@@ -227,7 +227,7 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
     harness: Harness,
 ) -> Result<()> {
     for form in Flavor::MODULES {
-        let whole = version(form, "b");
+        let whole: Arc<[u8]> = guest_of_version(form, "b").written_by_hand().build().into();
         // The module itself has three core instances, a memory and two tables.
         let all = vec![
             plain(

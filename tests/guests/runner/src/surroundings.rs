@@ -1,0 +1,84 @@
+//! Functions of the host that the SDK does not offer in this way: values of the environment as numbers, a log line whose
+//! fields are known at run time, a crash in the words of the program, and a trap without a panic.
+
+#[cfg(target_arch = "wasm32")]
+mod of_the_host {
+    use pointwork_guest::bindings::imports::{environment, log};
+    use pointwork_guest::bindings::types::{Crash, Frame, Level, Property};
+    use serde_json::Value;
+
+    use crate::slot::list;
+
+    /// The monotonic clock: seconds, a space, nanoseconds.
+    pub(crate) fn monotonic() -> String {
+        let instant = environment::monotonic();
+        format!("{} {}", instant.seconds, instant.nanoseconds)
+    }
+
+    pub(crate) fn random() -> u32 {
+        environment::random()
+    }
+
+    /// Writes a line of the log with fields, each a name and a value.
+    pub(crate) fn log_with(message: &str, fields: &[Value]) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let fields = fields.iter().map(|field| Property {
+            name: text(&field[0]),
+            value: text(&field[1]),
+        });
+        log::write(Level::Info, "synthetic", message, &fields.collect::<Vec<_>>());
+    }
+
+    /// Reports a crash with the type of an exception, and with frames: function, file and line of each.
+    pub(crate) fn tell_crash(message: String, exception: &str, frames: &[Value]) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let frames = frames.first().map_or(&[][..], list).iter();
+        let stack = frames.map(|frame| Frame {
+            function: text(&frame[0]),
+            file: text(&frame[1]),
+            line: frame[2]
+                .as_u64()
+                .and_then(|line| line.try_into().ok())
+                .unwrap_or_default(),
+        });
+        log::panicked(&Crash {
+            message,
+            exception: Some(exception.to_owned()),
+            stack: stack.collect(),
+        });
+    }
+
+    pub(crate) fn trap() -> ! {
+        core::arch::wasm32::unreachable()
+    }
+}
+
+/// A native build has no host.
+#[cfg(not(target_arch = "wasm32"))]
+mod of_the_host {
+    use serde_json::Value;
+
+    const NO_HOST: &str = "this step needs a host";
+
+    pub(crate) fn monotonic() -> String {
+        panic!("{NO_HOST}")
+    }
+
+    pub(crate) fn random() -> u32 {
+        panic!("{NO_HOST}")
+    }
+
+    pub(crate) fn log_with(_message: &str, _fields: &[Value]) {
+        panic!("{NO_HOST}")
+    }
+
+    pub(crate) fn tell_crash(_message: String, _exception: &str, _frames: &[Value]) {
+        panic!("{NO_HOST}")
+    }
+
+    pub(crate) fn trap() -> ! {
+        panic!("{NO_HOST}")
+    }
+}
+
+pub(crate) use of_the_host::{log_with, monotonic, random, tell_crash, trap};
