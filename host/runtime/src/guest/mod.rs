@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pointwork_core::{Caller, Context, Delivery};
+use pointwork_core::{Caller, Clock, Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::{GuestTaskId, ResourceTable};
 
@@ -100,6 +100,7 @@ pub(crate) struct VersionState {
     /// The module's name.
     pub(crate) module: Arc<str>,
     pub(crate) limits: ModuleLimits,
+    pub(crate) clock: Clock,
     pub(crate) memory: HostMemory,
     pub(crate) grants: Arc<Grants>,
     pub(crate) variables: Values,

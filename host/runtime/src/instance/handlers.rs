@@ -184,7 +184,7 @@ impl Listener for WasmListener {
             Err(failure) => return Box::pin(ready(Err(failure))),
         };
         let reentrance = delivery.caller().chain().reentrance(&version.module);
-        let arrived = Instant::now();
+        let arrived = version.clock.now();
         let event = Event {
             listener: self.number,
             history: self.history.local().clone(),
