@@ -19,7 +19,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// A timer: completes at its deadline. Dropping the future cancels the timer.
@@ -68,11 +68,38 @@ impl Clock {
         self.0.as_ref().map(|source| source.sleep_until(deadline))
     }
 
+    /// Calls `wake` at `deadline`, for a thread that waits without an executor; `None` for the real clock, with which the thread waits
+    /// with a timeout. Dropping the result cancels the call.
+    pub fn wake_at(&self, deadline: Instant, wake: impl Fn() + Send + Sync + 'static) -> Option<WakeTimer> {
+        let mut timer = self.sleep_until(deadline)?;
+        let waker = Waker::from(Arc::new(WakeFunction(wake)));
+        if timer.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            waker.wake();
+        }
+        Some(WakeTimer { _timer: timer })
+    }
+
     /// Tells the source of a thread of the executor. On the real clock this function does nothing.
     pub fn register_thread(&self) {
         if let Some(source) = &self.0 {
             source.register_thread();
         }
+    }
+}
+
+/// A timer that calls a function; see [`Clock::wake_at`].
+#[derive(derive_more::Debug)]
+#[debug("WakeTimer")]
+#[must_use = "a timer that is dropped calls nothing"]
+pub struct WakeTimer {
+    _timer: Sleep,
+}
+
+struct WakeFunction<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for WakeFunction<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
     }
 }
 

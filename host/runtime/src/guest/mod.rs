@@ -40,7 +40,7 @@ use crate::variables::Values;
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::environment::{CallState, Clock, Random};
+use self::environment::{CallState, GuestClock, Random};
 use self::events_used::EventsUsed;
 use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
@@ -86,7 +86,7 @@ pub(crate) struct Guest {
     own: CallState,
     /// The task of an ended call whose code printed last.
     own_printer: Option<GuestTaskId>,
-    clock: Clock,
+    clock: GuestClock,
     random: Random,
     variables: Values,
     /// The time slices until a trap; `None` without one.
@@ -149,7 +149,7 @@ impl Guest {
             tasks: Tasks::default(),
             own: CallState::default(),
             own_printer: None,
-            clock: Clock::default(),
+            clock: GuestClock::default(),
             random: Random::default(),
             variables: version.variables.clone(),
             slices: version.traps_at_cpu_limit.then_some(u64::MAX),

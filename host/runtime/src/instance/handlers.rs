@@ -2,7 +2,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
