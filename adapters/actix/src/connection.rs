@@ -11,7 +11,6 @@ use pointwork_core::adapter::{Framing, Timer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::sleep_until;
 
 use crate::state::ConnectionState;
 
@@ -73,8 +72,8 @@ impl<H> Connection<H> {
     pub(crate) fn new(http: H, state: Rc<ConnectionState>, open: watch::Receiver<()>) -> Self {
         Self {
             http: Box::pin(http),
+            timer: Timer::new(state.timers.clone()),
             state,
-            timer: Timer::new(|deadline| Box::pin(sleep_until(deadline.into()))),
             _open: open,
         }
     }

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::answer::serve;
 use crate::connection::{Connection, Io};
-use crate::state::{ConnectionState, LINGER};
+use crate::state::{ConnectionState, LINGER, timers};
 
 /// actix-server takes no more.
 const MOST_WORKERS: usize = 512;
@@ -60,7 +60,7 @@ pub(crate) async fn run(adapter: Arc<AdapterState>, listener: TcpListener, signa
             stopped.await;
         });
         let grace = adapter.options().shutdown_grace;
-        timeout(grace, select(server, closed)).await.is_ok()
+        timers(adapter.options()).timeout(grace, select(server, closed)).await.is_some()
     };
     if !in_time {
         adapter.warn_cut(connections.receiver_count());
@@ -121,6 +121,8 @@ fn factory(
     let h1 = Rc::new(h1);
     fn_factory(move || {
         let (h1, options, connections) = (h1.clone(), options.clone(), connections.clone());
+        // On a thread of each worker.
+        options.clock.register_thread();
         async move {
             let h1 = Rc::new(h1.new_service(()).await?);
             Ok(fn_service(move |stream: TcpStream| {

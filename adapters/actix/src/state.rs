@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pointwork_core::ServerOptions;
 use pointwork_core::adapter::Deadlines;
+use pointwork_core::{ServerOptions, Timers};
+use tokio::time::sleep_until;
 
 /// The longest time that a connection stays open after its last reply, for a client that still sends. Closing a socket
 /// with unread bytes in it resets the connection, and the reset may overtake the reply.
@@ -16,6 +17,7 @@ pub(crate) const LINGER: Duration = Duration::from_millis(500);
 /// actix-http limits the time for the first head of a connection and for an idle one, but not for a later head or for a
 /// client that does not read.
 pub(crate) struct ConnectionState {
+    pub(crate) timers: Timers,
     pub(crate) deadlines: Deadlines,
     /// The client has closed its half of the connection.
     client_is_gone: Cell<bool>,
@@ -30,10 +32,16 @@ pub(crate) struct ConnectionState {
     is_whole: Cell<bool>,
 }
 
+/// The timers of a server with these options.
+pub(crate) fn timers(options: &ServerOptions) -> Timers {
+    Timers::new(options.clock.clone(), |deadline| Box::pin(sleep_until(deadline.into())))
+}
+
 impl ConnectionState {
     /// The state of a new connection, which waits for the first byte.
     pub(crate) fn new(options: &ServerOptions) -> Rc<Self> {
         Rc::new(Self {
+            timers: timers(options),
             deadlines: Deadlines::new(options),
             client_is_gone: Cell::default(),
             in_flight: Cell::default(),

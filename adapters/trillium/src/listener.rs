@@ -6,10 +6,9 @@ use std::sync::Arc;
 use pointwork_core::adapter::{AcceptLoop, AdapterState};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
 use trillium_server_common::Server;
 
-use crate::socket::Socket;
+use crate::socket::{Socket, timers};
 use crate::tasks::Tasks;
 
 /// The listener of trillium's server, which makes the adapter's sockets.
@@ -27,7 +26,7 @@ impl Listener {
     pub(crate) fn new(state: Arc<AdapterState>, listener: TcpListener) -> Self {
         Self {
             listener,
-            accepting: AcceptLoop::new(state.clone()),
+            accepting: AcceptLoop::new(state.clone(), timers(state.options())),
             permits: Arc::new(Semaphore::new(state.options().max_connections)),
             state,
         }
@@ -51,7 +50,7 @@ impl Server for Listener {
     async fn accept(&mut self) -> io::Result<Socket> {
         let permit = self.permit().await?;
         let listener = &self.listener;
-        let accepted = self.accepting.next(|| listener.accept(), |wait| Box::pin(sleep(wait)));
+        let accepted = self.accepting.next(|| listener.accept());
         let (stream, peer) = accepted.await;
         Ok(Socket::new(stream, peer, self.state.options(), permit))
     }

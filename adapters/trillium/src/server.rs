@@ -13,6 +13,7 @@ use trillium_server_common::{Config, Swansong};
 
 use crate::handler::TrilliumHandler;
 use crate::listener::Listener;
+use crate::socket::timers;
 use crate::tasks::Tasks;
 
 /// The number of bytes of a reply that are gathered before they are written.
@@ -37,7 +38,7 @@ pub(crate) async fn run(state: Arc<AdapterState>, listener: TcpListener, signal:
         return;
     }
     swansong.shut_down();
-    if timeout(options.shutdown_grace, tasks.0.ended()).await.is_err() {
+    if timers(options).timeout(options.shutdown_grace, tasks.0.ended()).await.is_none() {
         state.warn_cut(tasks.0.count());
         tasks.0.abort();
         let _ = timeout(CUT_TIME, tasks.0.ended()).await;

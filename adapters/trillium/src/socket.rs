@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use pointwork_core::ServerOptions;
 use pointwork_core::adapter::{Deadlines, Framing, Timer};
+use pointwork_core::{ServerOptions, Timers};
 use socket2::SockRef;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::sleep_until;
 use trillium::Conn;
 use trillium_http::Conn as HttpConn;
 use trillium_server_common::{AsyncRead, AsyncWrite, Transport};
@@ -38,6 +38,7 @@ pub(crate) struct Socket {
     peer: SocketAddr,
     max_header_bytes: usize,
     phase: Phase,
+    timers: Timers,
     deadlines: Deadlines,
     timer: Timer,
     framing: Framing,
@@ -59,6 +60,11 @@ enum Phase {
     Reply,
 }
 
+/// The timers of a server with these options.
+pub(crate) fn timers(options: &ServerOptions) -> Timers {
+    Timers::new(options.clock.clone(), |deadline| Box::pin(sleep_until(deadline.into())))
+}
+
 impl Socket {
     pub(crate) fn new(
         stream: TcpStream,
@@ -66,13 +72,15 @@ impl Socket {
         options: &ServerOptions,
         permit: OwnedSemaphorePermit,
     ) -> Self {
+        let timers = timers(options);
         Self {
             stream: Some(stream),
             peer,
             max_header_bytes: options.max_header_bytes as usize,
             phase: Phase::Head,
             deadlines: Deadlines::new(options),
-            timer: Timer::new(|deadline| Box::pin(sleep_until(deadline.into()))),
+            timer: Timer::new(timers.clone()),
+            timers,
             // trillium strips line feeds, CRs and form feeds from the end of a line.
             framing: Framing::new(options.max_header_bytes).strict(),
             head: HeadBuffer::default(),
@@ -281,10 +289,10 @@ impl Drop for Socket {
         {
             // Closing a socket with unread bytes in it resets the connection, and the reset may overtake the reply: a
             // client that uploads too much would never see its 413.
-            let permit = self.permit.take();
+            let (permit, timers) = (self.permit.take(), self.timers.clone());
             runtime.spawn(async move {
                 if stream.shutdown().await.is_ok() {
-                    let _ = timeout(LINGER, copy(&mut stream, &mut sink())).await;
+                    let _ = timers.timeout(LINGER, copy(&mut stream, &mut sink())).await;
                 }
                 drop(permit);
             });

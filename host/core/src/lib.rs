@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adapter;
+mod clock;
 mod crash;
 mod error;
 pub mod events;
@@ -28,6 +29,7 @@ pub use adapter::application::{Application, ConnectOptions};
 pub use adapter::server_options::{Http2Options, Protocols, ServerOptions};
 pub use adapter::serving::Serving;
 pub use adapter::transport::{Staged, Transport};
+pub use clock::{Clock, Sleep, TimeSource, Timers, WakeTimer};
 pub use crash::{CRASHED, Crash, CrashKind, SERVER_CHANNEL, ServerCrashed, panic_message};
 pub use error::{Error, ErrorKind, causes, error_chain};
 pub use events::Payload;

@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 
 use hyper_util::server::graceful::GracefulConnection;
 use pointwork_core::adapter::Timer;
-use tokio::time::sleep_until;
 
 use crate::state::ConnectionState;
 
@@ -33,9 +32,9 @@ pub(crate) enum Interruption {
 impl Driver {
     pub(crate) fn new(state: Arc<ConnectionState>) -> Self {
         Self {
-            state,
             drained_idle: false,
-            timer: Timer::new(|deadline| Box::pin(sleep_until(deadline.into()))),
+            timer: Timer::new(state.timers.clone()),
+            state,
         }
     }
 

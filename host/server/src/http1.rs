@@ -95,12 +95,16 @@ struct HeadSleep(Arc<ConnectionState>);
 
 impl Timer for HeadTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until(Instant::now() + duration)
+        self.sleep_until(self.now() + duration)
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         self.0.deadlines.await_head_by(deadline);
         Box::pin(HeadSleep(self.0.clone()))
+    }
+
+    fn now(&self) -> Instant {
+        self.0.timers.now()
     }
 }
 

@@ -1,8 +1,11 @@
 //! HTTP/2 in clear text.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
@@ -11,8 +14,9 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use pointwork_core::ServerOptions;
+use hyper::rt::{Sleep, Timer};
+use hyper_util::rt::TokioIo;
+use pointwork_core::{ServerOptions, Timers};
 
 use crate::driver::Driver;
 use crate::io::Io;
@@ -20,10 +24,10 @@ use crate::serve::{InfallibleService, Server};
 use crate::state::OpenStream;
 use crate::unread::{PacedReply, StreamExecutor};
 
-fn builder(options: &ServerOptions, executor: StreamExecutor) -> Builder<StreamExecutor> {
+fn builder(options: &ServerOptions, timers: Timers, executor: StreamExecutor) -> Builder<StreamExecutor> {
     let mut builder = Builder::new(executor);
     builder
-        .timer(TokioTimer::new())
+        .timer(PingTimer(timers))
         .max_header_list_size(options.max_header_bytes)
         .max_concurrent_streams(options.http2.max_streams)
         .max_pending_accept_reset_streams(options.http2.max_pending_resets)
@@ -59,9 +63,38 @@ pub(crate) async fn serve<S: InfallibleService>(server: Arc<Server<S>>, io: Io, 
         }
     });
     let executor = StreamExecutor(driver.state.unread.clone());
-    let connection = pin!(builder(&server.options, executor).serve_connection(TokioIo::new(io), respond));
+    let connection = pin!(builder(&server.options, state.timers.clone(), executor).serve_connection(TokioIo::new(io), respond));
     if let Some(Err(error)) = driver.drive(connection, true).await {
         tracing::debug!("a connection ended: {error}");
+    }
+}
+
+/// hyper's timer for pings.
+struct PingTimer(Timers);
+
+struct PingSleep(pointwork_core::Sleep);
+
+impl Timer for PingTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        Box::pin(PingSleep(self.0.sleep(duration)))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(PingSleep(self.0.sleep_until(deadline)))
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+}
+
+impl Sleep for PingSleep {}
+
+impl Future for PingSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
     }
 }
 

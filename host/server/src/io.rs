@@ -14,7 +14,6 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use crate::state::ConnectionState;
 
@@ -57,7 +56,8 @@ impl Io {
     pub(crate) async fn linger(mut self) {
         // hyper did so already, except after a successful CONNECT and some errors; twice does no harm.
         if self.stream.shutdown().await.is_ok() {
-            let _ = timeout(LINGER, copy(&mut self.stream, &mut sink())).await;
+            let timers = self.state.timers.clone();
+            let _ = timers.timeout(LINGER, copy(&mut self.stream, &mut sink())).await;
         }
     }
 

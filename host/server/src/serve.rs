@@ -14,11 +14,11 @@ use pointwork_core::adapter::{AcceptLoop, AdapterState, CUT_TIME};
 use pointwork_core::{BoxFuture, ServerOptions, Serving};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{Id, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::body::BoxError;
 use crate::connection;
-use crate::state::ConnectionState;
+use crate::state::{ConnectionState, timers};
 
 /// The part of a server that its connections share.
 pub(crate) struct Server<S> {
@@ -98,7 +98,8 @@ async fn run<T, S>(
     S: InfallibleService,
 {
     let mut connections = Connections::default();
-    let mut accepting = AcceptLoop::new(adapter.clone());
+    let timers = timers(&server.options);
+    let mut accepting = AcceptLoop::new(adapter.clone(), timers.clone());
     loop {
         let is_full = connections.tasks.len() >= server.options.max_connections;
         if is_full {
@@ -111,7 +112,7 @@ async fn run<T, S>(
             () = &mut signal => break,
             true = connections.one_ended() => {}
             // A full server does not accept, so the backlog of the operating system holds the rest.
-            (stream, peer) = accepting.next(|| listener.accept(), |wait| Box::pin(sleep(wait))), if !is_full => {
+            (stream, peer) = accepting.next(|| listener.accept()), if !is_full => {
                 connections.open(&server, stream, peer);
             }
         }
@@ -121,7 +122,7 @@ async fn run<T, S>(
         state.drain();
     }
     let grace = server.options.shutdown_grace;
-    if timeout(grace, connections.all_ended()).await.is_err() {
+    if timers.timeout(grace, connections.all_ended()).await.is_none() {
         adapter.warn_cut(connections.tasks.len());
         connections.tasks.abort_all();
         let _ = timeout(CUT_TIME, connections.all_ended()).await;

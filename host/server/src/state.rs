@@ -6,15 +6,17 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
 use pointwork_core::adapter::Deadlines;
-use pointwork_core::{Peer, ServerOptions};
+use pointwork_core::{Peer, ServerOptions, Timers};
 use socket2::SockRef;
 use tokio::net::TcpStream;
+use tokio::time::sleep_until;
 
 use crate::unread::Unread;
 
 /// The state of one connection: its peer, its deadlines, its requests in flight, and whether it is to end.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
+    pub(crate) timers: Timers,
     pub(crate) deadlines: Deadlines,
     pub(crate) peer: Peer,
     /// The replies of HTTP/2 that the client has not read.
@@ -32,10 +34,12 @@ pub(crate) struct ConnectionState {
 
 impl ConnectionState {
     pub(crate) fn new(options: &ServerOptions, peer: SocketAddr) -> Arc<Self> {
+        let timers = timers(options);
         Arc::new(Self {
             deadlines: Deadlines::new(options),
             peer: Peer::new(peer, false),
-            unread: Arc::default(),
+            unread: Arc::new(Unread::new(timers.clone())),
+            timers,
             open_streams: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
             requests: AtomicU64::new(0),
@@ -87,6 +91,11 @@ impl ConnectionState {
     pub(crate) fn take_drain(&self) -> bool {
         self.is_draining.load(Relaxed) && self.is_draining.swap(false, Relaxed)
     }
+}
+
+/// The timers of a server with these options.
+pub(crate) fn timers(options: &ServerOptions) -> Timers {
+    Timers::new(options.clock.clone(), |deadline| Box::pin(sleep_until(deadline.into())))
 }
 
 /// A request of HTTP/2 in flight, the body of its reply included: the connection is not idle.

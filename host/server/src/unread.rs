@@ -17,9 +17,9 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::Executor;
 use parking_lot::Mutex;
 use pin_project_lite::pin_project;
+use pointwork_core::Timers;
 use pointwork_core::adapter::Timer;
 use tokio::sync::Notify;
-use tokio::time::sleep_until;
 
 use crate::state::OpenStream;
 
@@ -39,8 +39,9 @@ const MAX_UNREAD: usize = 1024 * 1024;
 const MAX_WAITING: usize = 1024 * 1024;
 
 /// The unread bytes of all replies of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Unread {
+    timers: Timers,
     bytes: AtomicUsize,
     /// The heads of the requests that wait for [`taken`](Self::taken), in bytes.
     waiting: AtomicUsize,
@@ -68,6 +69,17 @@ struct WaitingHead<'a> {
 }
 
 impl Unread {
+    /// A connection without replies.
+    pub(crate) fn new(timers: Timers) -> Self {
+        Self {
+            timers,
+            bytes: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            taken: Notify::new(),
+            next_stream: Mutex::default(),
+        }
+    }
+
     /// Begins a stream. Its task is the next one that [`StreamExecutor`] gets.
     pub(crate) fn begin(&self) -> Arc<ChunkDeadline> {
         let deadline = Arc::<ChunkDeadline>::default();
@@ -194,7 +206,7 @@ impl<B: HttpBody<Data = Bytes>> HttpBody for PacedReply<B> {
             }
         }
         this.unread.set(left(&this.body, this.rest));
-        *this.deadline.0.lock() = this.write_timeout.map(|timeout| Instant::now() + timeout);
+        *this.deadline.0.lock() = this.write_timeout.map(|timeout| this.unread.of.timers.now() + timeout);
         // hyper asks for the next chunk when the client has room for the first byte of this one, so the last byte comes
         // alone: hyper has it until there is room for all bytes before.
         let mut length = this.rest.len().min(CHUNK);
@@ -226,10 +238,10 @@ pub(crate) struct StreamExecutor(pub(crate) Arc<Unread>);
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, task: F) {
-        let deadline = self.0.next_stream.lock().take();
+        let (deadline, timers) = (self.0.next_stream.lock().take(), self.0.timers.clone());
         tokio::spawn(async move {
             let Some(deadline) = deadline else { return task.await };
-            let mut timer = Timer::new(|deadline| Box::pin(sleep_until(deadline.into())));
+            let mut timer = Timer::new(timers);
             let mut task = pin!(task);
             poll_fn(|cx| {
                 if task.as_mut().poll(cx).is_ready() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::AdapterState;
-use crate::BoxFuture;
+use crate::Timers;
 
 /// The first wait after an error of the operating system; each further one doubles it.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -21,30 +21,28 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct AcceptLoop<T> {
     adapter: Arc<AdapterState<T>>,
+    timers: Timers,
     wait: Duration,
     warned: Option<Instant>,
 }
 
 impl<T: Send + Sync + 'static> AcceptLoop<T> {
     /// A loop that has not begun.
-    pub fn new(adapter: Arc<AdapterState<T>>) -> Self {
+    pub fn new(adapter: Arc<AdapterState<T>>, timers: Timers) -> Self {
         Self {
             adapter,
+            timers,
             wait: Duration::ZERO,
             warned: None,
         }
     }
 
-    /// The next connection that `accept` returns. After an error it waits by `sleep`, and tries again; the first of several
+    /// The next connection that `accept` returns. After an error it waits and tries again; the first of several
     /// errors in a row, such as a process out of file descriptors, is reported (spec E1).
     ///
     /// # Cancel safety
     /// Cancel safe if `accept` is. The next call does not wait.
-    pub async fn next<C, A>(
-        &mut self,
-        mut accept: impl FnMut() -> A,
-        sleep: fn(Duration) -> BoxFuture<'static, ()>,
-    ) -> C
+    pub async fn next<C, A>(&mut self, mut accept: impl FnMut() -> A) -> C
     where
         A: Future<Output = io::Result<C>>,
     {
@@ -56,7 +54,7 @@ impl<T: Send + Sync + 'static> AcceptLoop<T> {
                 }
                 Err(error) => {
                     if let Some(wait) = self.failed(&error) {
-                        sleep(wait).await;
+                        self.timers.sleep(wait).await;
                     }
                 }
             }
@@ -79,8 +77,9 @@ impl<T: Send + Sync + 'static> AcceptLoop<T> {
 
     /// Logs that all connections are in use, once in ten seconds at most.
     pub fn full(&mut self) {
-        if self.warned.is_none_or(|time| time.elapsed() >= WARNING_INTERVAL) {
-            self.warned = Some(Instant::now());
+        let now = self.timers.now();
+        if self.warned.is_none_or(|time| now - time >= WARNING_INTERVAL) {
+            self.warned = Some(now);
             let most = self.adapter.options().max_connections;
             tracing::warn!(
                 adapter = self.adapter.name(),
@@ -97,16 +96,19 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::ServerOptions;
+    use crate::{Clock, ServerOptions};
 
     #[test]
     fn the_wait_doubles_up_to_a_second_and_begins_anew() {
-        let mut accepting = AcceptLoop::new(AdapterState::<()>::new("mine", ServerOptions::new()));
+        let mut accepting = AcceptLoop::new(
+            AdapterState::<()>::new("mine", ServerOptions::new()),
+            Timers::new(Clock::real(), |_| Box::pin(ready(()))),
+        );
         let mut failed = |kind: io::ErrorKind| accepting.failed(&kind.into()).map(|wait| wait.as_millis());
         assert_eq!(failed(io::ErrorKind::ConnectionAborted), None);
         let waits: Vec<_> = (0..9).filter_map(|_| failed(io::ErrorKind::Other)).collect();
         assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
-        let next = accepting.next(|| ready(Ok(())), |_| Box::pin(ready(())));
+        let next = accepting.next(|| ready(Ok(())));
         assert_eq!(next.now_or_never(), Some(()));
         assert_eq!(accepting.failed(&io::ErrorKind::Other.into()), Some(FIRST_WAIT));
     }

@@ -1,12 +1,10 @@
 //! The deadlines of a connection, and one timer for all of them.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use crate::ServerOptions;
+use crate::{Clock, ServerOptions, Sleep, Timers};
 
 /// Milliseconds after the connection was opened, or [`NEVER`].
 type Deadline = AtomicU64;
@@ -19,6 +17,7 @@ const NEVER: u64 = u64::MAX;
 /// one [`Timer`] for the whole connection reads it.
 #[derive(Debug)]
 pub struct Deadlines {
+    clock: Clock,
     opened: Instant,
     header_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
@@ -32,7 +31,8 @@ impl Deadlines {
     /// The deadlines of a new connection, which waits for the first byte.
     pub fn new(options: &ServerOptions) -> Self {
         let deadlines = Self {
-            opened: Instant::now(),
+            opened: options.clock.now(),
+            clock: options.clock.clone(),
             header_timeout: options.header_timeout,
             write_timeout: options.write_timeout,
             head: Deadline::new(NEVER),
@@ -45,7 +45,7 @@ impl Deadlines {
     }
 
     fn set(&self, deadline: &Deadline, wait: Option<Duration>) {
-        let end = wait.map_or(NEVER, |wait| self.millis(Instant::now() + wait));
+        let end = wait.map_or(NEVER, |wait| self.millis(self.clock.now() + wait));
         deadline.store(end, Relaxed);
     }
 
@@ -117,9 +117,6 @@ impl Deadlines {
     }
 }
 
-/// A sleep of the adapter's executor.
-type Sleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
-
 /// A timer for a deadline that moves with every request and rarely passes.
 ///
 /// It starts a sleep when the last one fired, or when the deadline is before the end of that: nearly never for a connection
@@ -127,17 +124,14 @@ type Sleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 #[derive(derive_more::Debug)]
 #[debug("Timer")]
 pub struct Timer {
-    sleep_until: fn(Instant) -> Sleep,
+    timers: Timers,
     sleep: Option<(Instant, Sleep)>,
 }
 
 impl Timer {
-    /// A timer that sleeps as the function does.
-    pub fn new(sleep_until: fn(Instant) -> Sleep) -> Self {
-        Self {
-            sleep_until,
-            sleep: None,
-        }
+    /// A timer without a deadline.
+    pub fn new(timers: Timers) -> Self {
+        Self { timers, sleep: None }
     }
 
     /// Completes when the deadline is over; `None` never is. Each poll may have another deadline; the last one counts.
@@ -148,7 +142,7 @@ impl Timer {
         loop {
             let (end, sleep) = match &mut self.sleep {
                 Some(sleep) if sleep.0 <= deadline => sleep,
-                other => other.insert((deadline, (self.sleep_until)(deadline))),
+                other => other.insert((deadline, self.timers.sleep_until(deadline))),
             };
             let end = *end;
             ready!(sleep.as_mut().poll(cx));

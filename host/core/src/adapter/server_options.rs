@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::executor::FOREVER;
-use crate::limits;
+use crate::{Clock, limits};
 
 limits! {
     /// How an adapter serves. Every default is safe on a public port. A setting means the same on every adapter that supports
@@ -53,6 +53,8 @@ limits! {
         keep_alive: bool = true;
         /// The options of HTTP/2.
         http2: Http2Options = Http2Options::new();
+        /// The clock of all times above. Default: the real clock.
+        clock: Clock = Clock::real();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -69,7 +69,7 @@ impl Bursts {
 
     /// The number of refusals of the next second; `None` ends the burst.
     async fn next(&self, refusal: &RefusedBy, executor: &dyn Executor) -> Option<u64> {
-        executor.sleep_until(Instant::now() + WINDOW).await;
+        executor.sleep_until(executor.now() + WINDOW).await;
         let mut bursts = self.0.lock();
         let count = bursts.get_mut(refusal).map(std::mem::take).filter(|count| *count > 0);
         if count.is_none() {

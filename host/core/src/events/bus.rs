@@ -3,7 +3,6 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use derive_more::Debug;
@@ -26,7 +25,7 @@ use crate::crash::panic_message;
 use crate::executor::within;
 use crate::routing::MAX_NAME_BYTES;
 use crate::sharded::WeakShard;
-use crate::{Charge, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode, Shard, Sharded};
+use crate::{Charge, Clock, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode, Shard, Sharded};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
@@ -54,6 +53,12 @@ impl WeakBus {
         let bus = self.0.upgrade().filter(|bus| !bus.closed.load(Ordering::Relaxed));
         bus.map(LiveBus)
             .ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
+    }
+
+    /// The application's clock. After the end of the application, the real clock.
+    pub(crate) fn clock(&self) -> Clock {
+        let state = self.0.upgrade();
+        state.map_or_else(Clock::real, |state| state.executor.clock().clone())
     }
 
     /// See [`Bursts::begins`]. Without a bus, nothing counts.
@@ -460,7 +465,7 @@ impl LiveBus {
         payload: Payload,
     ) -> Result<(), Failed> {
         let time = self.0.options.deadline;
-        let deadline = Instant::now() + time;
+        let deadline = self.0.executor.now() + time;
         delivery.caller.chain.deadline = Some(deadline);
         let chain = delivery.caller.chain.clone();
         let run = self.run(registered, &chain, delivery, payload);

@@ -16,7 +16,7 @@ use super::chain::{Chain, Nested};
 use super::registry::ListenerNames;
 use crate::request_id::EventId;
 use crate::routing::{excerpt, paragraph};
-use crate::{BoxFuture, Charge, Crash, Failure, FailureCode, RequestId};
+use crate::{BoxFuture, Charge, Clock, Crash, Failure, FailureCode, RequestId};
 
 /// Calls and emits events within one chain. [`Context`](crate::Context) and [`Delivery`] each have one.
 ///
@@ -32,6 +32,11 @@ impl Caller {
     /// When whatever runs in this chain is cancelled; `None` if never.
     pub fn deadline(&self) -> Option<Instant> {
         self.chain.deadline()
+    }
+
+    /// The clock of the application. A native listener that waits uses this clock, so that tests can control the wait.
+    pub fn clock(&self) -> Clock {
+        self.bus.clock()
     }
 
     /// The calls that led here.
@@ -255,7 +260,7 @@ impl Delivery {
     ///
     /// A native listener does not need it, since its future is dropped then; work that it started elsewhere may.
     pub fn is_cancelled(&self) -> bool {
-        self.caller.chain.is_cancelled()
+        self.caller.chain.is_cancelled(|| self.caller.clock().now())
     }
 
     /// Calls and emits further events, also after the delivery is gone; it keeps this chain's depth and request id.

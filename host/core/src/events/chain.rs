@@ -200,10 +200,10 @@ impl Chain {
     }
 
     /// Whether a call of this chain was cancelled, back to the last emitted event, or its deadline passed.
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self, now: impl FnOnce() -> Instant) -> bool {
         let mut calls = self.links().take_while(|link| !link.emitted);
         let cancelled = calls.any(|link| link.cancelled.load(Ordering::Relaxed));
-        cancelled || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+        cancelled || self.deadline.is_some_and(|deadline| deadline <= now())
     }
 
     /// The request whose end awaits this chain, unless its handler runs in a span. An emitted event has a span of its own.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -63,7 +63,7 @@ impl<T> Queue<T> {
         if let Some(item) = self.0.lock().items.pop_front() {
             return Some(item);
         }
-        let mut timer = pin!(executor.sleep_until(Instant::now() + LINGER));
+        let mut timer = pin!(executor.sleep_until(executor.now() + LINGER));
         poll_fn(|cx| {
             let over = timer.as_mut().poll(cx).is_ready();
             let mut state = self.0.lock();

@@ -53,7 +53,7 @@ impl Caller {
         let _delivering = bus.delivering();
         let full = format!("{}:{}", call.channel, call.event);
         let span = tracing::info_span!("call", event = full, id = call.id, request_id = call.request_id);
-        let deadline = deadline.min(Instant::now() + bus.0.options.deadline);
+        let deadline = deadline.min(bus.0.executor.now() + bus.0.options.deadline);
         let answered = answer(&bus, call, &full, deadline);
         let answered = within(&*bus.0.executor, deadline, answered).instrument(span).await;
         let answered = answered.unwrap_or_else(|| {

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context as TaskContext, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use event_listener::Event;
@@ -451,7 +451,7 @@ impl BodyWriter {
                 let Some((timeout, executor)) = limit.timeout.get() else {
                     return Poll::Pending;
                 };
-                let timer = timer.get_or_insert_with(|| executor.sleep_until(Instant::now() + *timeout));
+                let timer = timer.get_or_insert_with(|| executor.sleep_until(executor.now() + *timeout));
                 timer.as_mut().poll(cx).map(|()| false)
             })
             .await

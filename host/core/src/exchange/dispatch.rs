@@ -6,7 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
-use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -176,7 +175,7 @@ impl Dispatch {
     fn poll_timer(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         // Without a deadline the timer ends with the executor.
         let deadline = || self.exchange.caller.deadline();
-        let deadline = || deadline().unwrap_or_else(|| Instant::now() + FOREVER);
+        let deadline = || deadline().unwrap_or_else(|| self.executor.now() + FOREVER);
         let timer = self.timer.get_or_insert_with(|| self.executor.sleep_until(deadline()));
         timer.as_mut().poll(cx)
     }
@@ -212,7 +211,7 @@ impl Dispatch {
 
     /// The reply as the adapter gets it.
     fn finished(&self, reply: Response<Body>) -> Response<Body> {
-        let mut reply = self.exchange.finish(reply);
+        let mut reply = self.exchange.finish(reply, self.executor.now());
         if let Some(gate) = &self.exchange.caller.chain.gate {
             reply.body_mut().end_after(EndGate::new(gate.clone(), &self.executor));
         }

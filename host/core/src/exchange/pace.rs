@@ -51,7 +51,7 @@ impl Pace {
         let waiting = match &mut self.waiting {
             Some(waiting) => waiting,
             none => {
-                let now = Instant::now();
+                let now = self.executor.now();
                 let pause_ends = self.pause.map(|pause| now + pause);
                 let window_ends = (self.least > 0).then(|| now + WINDOW.saturating_sub(self.waited));
                 none.insert(Waiting::new(pause_ends, window_ends, &*self.executor))
@@ -59,7 +59,7 @@ impl Pace {
         };
         loop {
             ready!(waiting.timer.as_mut().poll(cx));
-            let now = Instant::now();
+            let now = self.executor.now();
             // The executor's timer is earlier than asked once the executor ends, which ends the body as well.
             let window_is_over = waiting.window_ends.is_some_and(|end| end <= now);
             let pause_is_over = waiting.pause_ends.is_some_and(|end| end <= now);
@@ -75,7 +75,7 @@ impl Pace {
     pub(crate) fn arrived(&mut self, bytes: u64) {
         self.arrived = self.arrived.saturating_add(bytes);
         if let Some(end) = self.waiting.take().and_then(|waiting| waiting.window_ends) {
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.saturating_duration_since(self.executor.now());
             self.waited = WINDOW.saturating_sub(left);
         }
     }
@@ -88,7 +88,7 @@ impl Waiting {
             pause_ends,
             window_ends,
             // One of them is there: a body without limits has no pace.
-            timer: executor.sleep_until(first.unwrap_or_else(Instant::now)),
+            timer: executor.sleep_until(first.unwrap_or_else(|| executor.now())),
         }
     }
 }
@@ -96,84 +96,72 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::thread::sleep;
 
     use futures_util::FutureExt as _;
 
     use super::*;
+    use crate::clock::manual::ManualTime;
 
-    /// Keeps time by being polled.
-    struct Polled;
-
-    impl Executor for Polled {
-        fn spawn(&self, _: BoxFuture<'static, ()>) {}
-
-        fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
-            Box::pin(poll_fn(move |_| {
-                if instant <= Instant::now() {
-                    Poll::Ready(())
-                } else {
-                    Poll::Pending
-                }
-            }))
-        }
-    }
+    const MOMENT: Duration = Duration::from_millis(1);
 
     fn is_over(pace: &mut Pace) -> bool {
         poll_fn(|cx| pace.poll_over(cx)).now_or_never().is_some()
     }
 
-    /// A pace whose window ends in a moment.
-    fn almost_over(rate: u64) -> Pace {
-        let mut pace = Pace::new(None, rate, Arc::new(Polled));
-        pace.waited = WINDOW - Duration::from_millis(1);
-        pace
+    fn pace(pause: Option<Duration>, rate: u64) -> (Arc<ManualTime>, Pace) {
+        let time = ManualTime::new();
+        (time.clone(), Pace::new(pause, rate, time))
     }
 
     #[test]
     fn a_window_with_fewer_bytes_than_the_rate_is_over() {
         for (bytes, over) in [(0, true), (9, true), (10, false), (11, false)] {
-            let mut pace = almost_over(1);
+            let (time, mut pace) = pace(None, 1);
             pace.arrived(bytes);
-            is_over(&mut pace);
-            sleep(Duration::from_millis(2));
+            assert!(!is_over(&mut pace));
+            time.advance(WINDOW - MOMENT);
+            assert!(!is_over(&mut pace), "{bytes} bytes, before the end of the window");
+            time.advance(MOMENT);
             assert_eq!(is_over(&mut pace), over, "{bytes} bytes");
         }
     }
 
     #[test]
     fn each_window_counts_its_own_bytes() {
-        let mut pace = almost_over(1);
+        let (time, mut pace) = pace(None, 1);
         pace.arrived(1_000_000);
-        is_over(&mut pace);
-        sleep(Duration::from_millis(2));
+        assert!(!is_over(&mut pace));
+        time.advance(WINDOW);
         assert!(!is_over(&mut pace));
         assert_eq!(pace.arrived, 0);
-        pace.arrived(0);
-        pace.waited = WINDOW - Duration::from_millis(1);
-        is_over(&mut pace);
-        sleep(Duration::from_millis(2));
-        assert!(is_over(&mut pace), "nothing came in the second one");
+        time.advance(WINDOW);
+        assert!(is_over(&mut pace), "nothing came in the second window");
     }
 
     #[test]
     fn only_the_time_of_waiting_counts() {
-        let mut pace = Pace::new(None, 1, Arc::new(Polled));
-        pace.waited = WINDOW / 2;
+        let (time, mut pace) = pace(None, 1);
         assert!(!is_over(&mut pace));
+        time.advance(WINDOW / 2);
         pace.arrived(0);
-        let waited = pace.waited;
-        sleep(Duration::from_millis(20));
+        assert_eq!(pace.waited, WINDOW / 2);
+        time.advance(WINDOW);
         pace.arrived(0);
-        assert_eq!(pace.waited, waited, "nobody waited meanwhile");
+        assert_eq!(pace.waited, WINDOW / 2, "nobody waited meanwhile");
+        assert!(!is_over(&mut pace));
+        time.advance(WINDOW / 2);
+        assert!(is_over(&mut pace), "both waits together fill the window");
     }
 
     #[test]
     fn a_pause_ends_within_a_window() {
-        let mut pace = Pace::new(Some(Duration::from_millis(1)), 1, Arc::new(Polled));
+        let pause = Duration::from_secs(1);
+        let (time, mut pace) = pace(Some(pause), 1);
         pace.arrived(1_000_000);
-        is_over(&mut pace);
-        sleep(Duration::from_millis(2));
+        assert!(!is_over(&mut pace));
+        time.advance(pause - MOMENT);
+        assert!(!is_over(&mut pace));
+        time.advance(MOMENT);
         assert!(is_over(&mut pace));
     }
 }

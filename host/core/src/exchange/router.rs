@@ -30,7 +30,7 @@ use crate::events::chain::{Chain, RequestOrigin, RouteInTable, RouteRecords};
 use crate::routing::{
     Conflicts, MethodFilter, Owner, Params, Pattern, Resolution, RouteEntry, RouteRecord, Shape, ShapeId, Table, guard,
 };
-use crate::{Charge, Crash, CrashKind, Executor, Failure, MemoryExceeded, RequestId, Sharded};
+use crate::{Charge, Clock, Crash, CrashKind, Executor, Failure, MemoryExceeded, RequestId, Sharded};
 
 /// A route ready to be compiled into a router.
 #[derive(Clone, Debug)]
@@ -78,6 +78,7 @@ struct RouterState {
     /// `None` for none.
     trusted_proxies: Option<Arc<[IpNet]>>,
     bus: Bus,
+    clock: Clock,
     executor: Sharded<Arc<dyn Executor>>,
 }
 
@@ -116,6 +117,7 @@ impl Router {
             memory: memory.of_table(records.iter()),
             shared: Arc::new(RouterState {
                 records: Sharded::of(records),
+                clock: executor.clock().clone(),
                 table,
                 trusted_proxies: (!options.trusted_proxies.is_empty()).then(|| (*options.trusted_proxies).into()),
                 options,
@@ -189,7 +191,7 @@ impl Router {
         hint: Option<ShapeId>,
         request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + Send + use<> {
-        let arrived = Instant::now();
+        let arrived = self.shared.clock.now();
         let (parts, body) = request.into_parts();
         let id = RequestId::from_headers(&parts.headers);
         if let Err(refusal) = guard::check(&parts) {
@@ -252,7 +254,7 @@ impl Router {
         let mut exchange = self.exchange(route, params, arrived, id, parts);
         let missing = match self.admit(&mut exchange, route, head, body) {
             Ok(missing) => missing,
-            Err(failure) => return ready(exchange.finish(failure_reply(&failure))).left_future(),
+            Err(failure) => return ready(exchange.finish(failure_reply(&failure), self.shared.clock.now())).left_future(),
         };
         let handler = &self.shared.table.routes()[route].target.handler;
         let (exchange, executor) = (Arc::new(exchange), self.shared.executor.local().clone());
@@ -369,7 +371,7 @@ impl Router {
     /// An answer to a request without a route. It is measured and logged like a handler's.
     fn answer(&self, parts: &Parts, id: &RequestId, arrived: Instant, reply: Response<Body>) -> Response<Body> {
         let reply = finish(&parts.method, id, reply);
-        let (status, time) = (reply.status(), arrived.elapsed());
+        let (status, time) = (reply.status(), self.shared.clock.now() - arrived);
         if let Some(durations) = &self.durations {
             durations.histogram(None).count(status, time);
         }
@@ -397,7 +399,8 @@ impl FoundRoute {
         let (parts, body) = request.into_parts();
         let id = RequestId::from_headers(&parts.headers);
         let Self { router, route, params } = self;
-        router.dispatch(route, params, Instant::now(), id, parts, body)
+        let arrived = router.shared.clock.now();
+        router.dispatch(route, params, arrived, id, parts, body)
     }
 }
 

@@ -86,15 +86,14 @@ impl Exchange {
     }
 
     /// The last step of a reply: makes it fit for the wire, measures and logs the request.
-    pub(super) fn finish(&self, reply: Response<Body>) -> Response<Body> {
+    pub(super) fn finish(&self, reply: Response<Body>, now: Instant) -> Response<Body> {
         let reply = finish(&self.method, &self.origin().id, reply);
-        self.ended(reply.status());
+        self.ended(reply.status(), now - self.arrived);
         reply
     }
 
     /// The request has its reply, or the head of it.
-    fn ended(&self, status: StatusCode) {
-        let time = self.arrived.elapsed();
+    fn ended(&self, status: StatusCode, time: Duration) {
         if let Some(durations) = &self.durations {
             durations.count(status, time);
         }
@@ -117,7 +116,7 @@ impl Exchange {
     }
 
     pub(crate) fn received_at(&self) -> SystemTime {
-        let back_then = || SystemTime::now().checked_sub(self.arrived.elapsed());
+        let back_then = || SystemTime::now().checked_sub(self.caller.clock().now() - self.arrived);
         *self.received_at.get_or_init(|| back_then().unwrap_or(UNIX_EPOCH))
     }
 

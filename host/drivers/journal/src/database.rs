@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pointwork_core::{DeadLetter, Error, ErrorKind, Payload, RecordedEvent, Settled, StoreError};
+use pointwork_core::{Clock, DeadLetter, Error, ErrorKind, Payload, RecordedEvent, Settled, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::journal::JournalOptions;
@@ -27,6 +27,7 @@ pub(crate) struct Database {
     connection: Connection,
     /// Milliseconds of the time at the start, and the start. The clock of the machine may be set back, this one is not.
     started: (i64, Instant),
+    clock: Clock,
     is_full_sync: bool,
     /// The pages that events may fill, and the bytes of a page.
     limit: (u64, u64),
@@ -67,7 +68,8 @@ impl Database {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
             connection,
-            started: (millis(since), Instant::now()),
+            started: (millis(since), options.clock.now()),
+            clock: options.clock.clone(),
             is_full_sync: true,
             limit: (options.max_size / page, page),
         })
@@ -76,7 +78,7 @@ impl Database {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> i64 {
         let (at_start, start) = self.started;
-        at_start.saturating_add(millis(start.elapsed()))
+        at_start.saturating_add(millis(self.clock.now() - start))
     }
 
     /// Begins a transaction, which waits for the disk at its end if `is_synced`.

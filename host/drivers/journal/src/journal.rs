@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use futures_channel::oneshot;
 use parking_lot::Mutex;
 use pointwork_core::{
-    BoxFuture, DeadLetter, DurableOptions, Error, ErrorKind, EventStore, Hold, Receipt, RecordedEvent, Settled,
+    BoxFuture, Clock, DeadLetter, DurableOptions, Error, ErrorKind, EventStore, Hold, Receipt, RecordedEvent, Settled,
     StoreError, StoreFigures, TakenEvent, limits,
 };
 
@@ -27,6 +27,8 @@ limits! {
     } and {
         /// The file. Its folder is created.
         path: PathBuf = PathBuf::new();
+        /// The clock of the pauses between attempts. Default: the real clock.
+        clock: Clock = Clock::real();
     }
 }
 
@@ -47,9 +49,13 @@ impl Journal {
         let database = Database::open(&options)?;
         let syncs = Arc::<AtomicU64>::default();
         let (operations, received) = mpsc::channel();
-        let mut writer = Writer::new(database, operations.clone(), syncs.clone());
+        let clock = options.clock.clone();
+        let mut writer = Writer::new(database, clock.clone(), operations.clone(), syncs.clone());
         let thread = thread::Builder::new().name("pointwork-journal".to_owned());
-        let thread = thread.spawn(move || writer.run(&received)).map_err(|error| {
+        let thread = thread.spawn(move || {
+            clock.register_thread();
+            writer.run(&received);
+        }).map_err(|error| {
             let message = format!("the thread of the journal `{}` does not start", options.path.display());
             Error::new(ErrorKind::Durable, message).with_source(error)
         })?;

@@ -42,5 +42,7 @@ pub(crate) enum Operation {
         retry: bool,
         reply: Reply<bool>,
     },
+    /// A pause is over.
+    Wake,
     End,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use pointwork_core::{DeadLetter, DurableOptions, Order, RecordedEvent, StoreError, StoreFigures};
+use pointwork_core::{Clock, DeadLetter, DurableOptions, Order, RecordedEvent, StoreError, StoreFigures};
 
 use crate::database::{Database, Head, failed};
 use crate::journal::Place;
@@ -21,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Writer {
     database: Database,
+    clock: Clock,
     /// For the places of events that are given out.
     operations: Sender<Operation>,
     syncs: Arc<AtomicU64>,
@@ -64,15 +65,16 @@ struct Given {
 }
 
 impl Writer {
-    pub(crate) fn new(database: Database, operations: Sender<Operation>, syncs: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(database: Database, clock: Clock, operations: Sender<Operation>, syncs: Arc<AtomicU64>) -> Self {
         Self {
             database,
             operations,
             syncs,
             channels: BTreeMap::new(),
             unkept: Vec::new(),
-            forgotten: Instant::now(),
+            forgotten: clock.now(),
             next_due: None,
+            clock,
         }
     }
 
@@ -83,17 +85,17 @@ impl Writer {
             let mut batch = std::mem::take(&mut self.unkept);
             let mut next = match self.pause(!batch.is_empty()) {
                 None => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(pause) => received.recv_timeout(pause),
+                Some(pause) => self.receive(received, pause),
             };
             let mut bytes = 0;
             loop {
                 match next {
                     Ok(Operation::End) | Err(RecvTimeoutError::Disconnected) => is_over = true,
+                    Ok(Operation::Wake) | Err(RecvTimeoutError::Timeout) => {}
                     Ok(operation) => {
                         bytes += size(&operation);
                         batch.push(operation);
                     }
-                    Err(RecvTimeoutError::Timeout) => {}
                 }
                 if is_over || batch.len() >= MAX_BATCH.0 || bytes >= MAX_BATCH.1 {
                     break;
@@ -102,6 +104,19 @@ impl Writer {
                 next = Ok(operation);
             }
             self.transact(batch);
+        }
+    }
+
+    /// Waits for an operation, for at most `pause`.
+    fn receive(&self, received: &Receiver<Operation>, pause: Duration) -> Result<Operation, RecvTimeoutError> {
+        let operations = self.operations.clone();
+        let wake = move || {
+            // The journal may have ended.
+            let _ = operations.send(Operation::Wake);
+        };
+        match self.clock.wake_at(self.clock.now() + pause, wake) {
+            None => received.recv_timeout(pause),
+            Some(_timer) => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
@@ -159,8 +174,8 @@ impl Writer {
         for operation in batch {
             outcomes.push(self.apply(operation)?);
         }
-        if is_synced && self.forgotten.elapsed() > PAUSE {
-            self.forgotten = Instant::now();
+        if is_synced && self.clock.now() - self.forgotten > PAUSE {
+            self.forgotten = self.clock.now();
             self.database.forget()?;
         }
         let given = self.choose()?;
@@ -204,7 +219,7 @@ impl Writer {
                 is_there: database.settle_dead(channel, id, *retry)?,
                 retries: *retry,
             },
-            Operation::Open(..) | Operation::Take(..) | Operation::End => Outcome::Done,
+            Operation::Open(..) | Operation::Take(..) | Operation::Wake | Operation::End => Outcome::Done,
         })
     }
 
@@ -264,7 +279,7 @@ impl Writer {
             Operation::DeadLetters { reply, .. } => drop(reply.send(Err(error.clone()))),
             Operation::DeadLetter(_, _, reply) => drop(reply.send(Err(error.clone()))),
             Operation::SettleDead { reply, .. } => drop(reply.send(Err(error.clone()))),
-            Operation::Open(..) | Operation::Take(..) | Operation::End => {}
+            Operation::Open(..) | Operation::Take(..) | Operation::Wake | Operation::End => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! The driver `nats`: calls to listeners in other processes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_nats::client::{Request, RequestErrorKind};
 use pointwork_core::http::StatusCode;
@@ -50,7 +50,9 @@ impl Listener for RemoteListener {
             partition: 0,
         };
         let deadline = delivery.deadline();
-        let left = deadline.map_or(LONGEST, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map_or(LONGEST, |deadline| {
+            deadline.saturating_duration_since(delivery.caller().clock().now())
+        });
         let runtime = self.connection.runtime.clone();
         Box::pin(TokioContext::new(request(self.connection.clone(), call, left), runtime))
     }

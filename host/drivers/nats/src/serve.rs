@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_nats::{Message, Subject, Subscriber};
 use futures_util::StreamExt as _;
@@ -136,7 +136,7 @@ impl Server {
                 return server.reply(reply, Err(failure)).await;
             };
             let headers = call.headers.unwrap_or_default();
-            let deadline = Instant::now() + envelope::time_left(&headers).unwrap_or(LONGEST).min(LONGEST);
+            let deadline = server.caller.clock().now() + envelope::time_left(&headers).unwrap_or(LONGEST).min(LONGEST);
             let call = envelope::event(&server.channel, &headers, call.payload, 0, 0);
             let answer = |result| server.reply(reply, result);
             server.caller.answer(call, deadline, answer).await;

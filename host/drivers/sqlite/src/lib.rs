@@ -95,7 +95,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pointwork_core::http::StatusCode;
-use pointwork_core::{Delivery, Failure, FailureCode, Listener, Payload, read_text};
+use pointwork_core::{Clock, Delivery, Failure, FailureCode, Listener, Payload, read_text};
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -197,9 +197,9 @@ fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: H
         let (connections, statement, runtime) = (connections.clone(), statement.clone(), runtime.clone());
         async move {
             let payload: Value = payload.to()?;
-            let deadline = delivery.caller().deadline();
+            let (clock, deadline) = (delivery.caller().clock(), delivery.caller().deadline());
             match runtime
-                .spawn_blocking(move || connections.run(&statement, &payload, deadline))
+                .spawn_blocking(move || connections.run(&statement, &payload, &clock, deadline))
                 .await
             {
                 Ok(Ok(result)) => Ok(Payload::json(&result)?),
@@ -218,14 +218,20 @@ fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: H
 
 impl Connections {
     /// Runs a statement with the fields of `payload`, and ends it at `deadline`. It blocks.
-    fn run(&self, statement: &Statement, payload: &Value, deadline: Option<Instant>) -> Result<Value, EventError> {
+    fn run(
+        &self,
+        statement: &Statement,
+        payload: &Value,
+        clock: &Clock,
+        deadline: Option<Instant>,
+    ) -> Result<Value, EventError> {
         let parameters = statement.parameters(payload)?;
         let pool = if statement.only_reads() {
             &self.readers
         } else {
             &self.writer
         };
-        pool.with(deadline, |connection| statement.run(connection, &parameters))
+        pool.with(clock, deadline, |connection| statement.run(connection, &parameters))
     }
 }
 

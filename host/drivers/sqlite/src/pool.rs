@@ -1,9 +1,12 @@
 //! A fixed number of connections.
+//!
+//! A call that finds no idle connection waits on a condition variable, until a connection returns or its deadline passes. With the
+//! real clock the wait has a timeout. With a clock that tests control, a timer of the clock notifies the condition variable.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pointwork_core::FailureCode;
+use pointwork_core::{Clock, FailureCode};
 use rusqlite::Connection;
 
 use crate::PATIENCE;
@@ -12,8 +15,11 @@ use crate::failure::{EventError, failure};
 /// The steps of SQLite between two looks at the deadline: some ten microseconds of work.
 const STEPS_BETWEEN_LOOKS: i32 = 1000;
 
+#[derive(Clone, Debug)]
+pub(crate) struct Pool(Arc<PoolState>);
+
 #[derive(Debug)]
-pub(crate) struct Pool {
+struct PoolState {
     idle: Mutex<Vec<Connection>>,
     returned: Condvar,
 }
@@ -27,41 +33,43 @@ struct Lease<'a> {
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         self.pool.idle().extend(self.connection.take());
-        self.pool.returned.notify_one();
+        self.pool.0.returned.notify_one();
     }
 }
 
 impl Pool {
     pub(crate) fn new(connections: Vec<Connection>) -> Self {
-        Self {
+        Self(Arc::new(PoolState {
             idle: Mutex::new(connections),
             returned: Condvar::new(),
-        }
+        }))
     }
 
     /// Waits for a connection and works with it; SQLite interrupts the work at `deadline`.
     pub(crate) fn with<T>(
         &self,
+        clock: &Clock,
         deadline: Option<Instant>,
         work: impl FnOnce(&Connection) -> Result<T, EventError>,
     ) -> Result<T, EventError> {
-        let taken = self.take(deadline)?;
+        let taken = self.take(clock, deadline)?;
         let mut lease = Lease {
             pool: self,
             connection: None,
         };
         let connection = lease.connection.insert(taken);
-        limit(connection, deadline)?;
+        limit(connection, clock, deadline)?;
         work(connection)
     }
 
-    fn take(&self, deadline: Option<Instant>) -> Result<Connection, EventError> {
-        let patience = Instant::now() + PATIENCE;
+    fn take(&self, clock: &Clock, deadline: Option<Instant>) -> Result<Connection, EventError> {
+        let patience = clock.now() + PATIENCE;
         let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        let mut timer = None;
         let mut idle = self.idle();
         loop {
             // The time comes first: an event that is too late takes no connection.
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(clock.now());
             if left.is_zero() {
                 return Err(if deadline == Some(until) {
                     failure(
@@ -75,25 +83,47 @@ impl Pool {
             if let Some(connection) = idle.pop() {
                 return Ok(connection);
             }
-            let waited = self.returned.wait_timeout(idle, left);
-            idle = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if timer.is_none() {
+                drop(idle);
+                timer = Some(clock.wake_at(until, self.notify_all()));
+                idle = self.idle();
+                continue;
+            }
+            let returned = &self.0.returned;
+            idle = if let Some(None) = timer {
+                let waited = returned.wait_timeout(idle, left);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                returned.wait(idle).unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+
+    /// A function that wakes every waiting call.
+    fn notify_all(&self) -> impl Fn() + Send + Sync + 'static {
+        let pool = self.clone();
+        move || {
+            // A call that has looked at the clock waits by the time the lock is free.
+            drop(pool.idle());
+            pool.0.returned.notify_all();
         }
     }
 
     /// The list is whole at any moment, so a poisoned lock does no harm.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Makes the connection end its work at `deadline`, and wait for a lock no longer than that.
-fn limit(connection: &mut Connection, deadline: Option<Instant>) -> rusqlite::Result<()> {
+fn limit(connection: &mut Connection, clock: &Clock, deadline: Option<Instant>) -> rusqlite::Result<()> {
     let left = deadline.map_or(PATIENCE, |deadline| {
-        deadline.saturating_duration_since(Instant::now()).min(PATIENCE)
+        deadline.saturating_duration_since(clock.now()).min(PATIENCE)
     });
     connection.busy_timeout(left)?;
+    let clock = clock.clone();
     connection.progress_handler(
         STEPS_BETWEEN_LOOKS,
-        deadline.map(|deadline| move || Instant::now() >= deadline),
+        deadline.map(|deadline| move || clock.now() >= deadline),
     )
 }

@@ -74,7 +74,8 @@ fn refusal(setting: &Setting) -> (ErrorKind, String, String, String) {
 }
 
 fn run(db: &Sqlite, event: &str, payload: &Value, deadline: Option<Instant>) -> Result<Value, EventError> {
-    db.connections.run(&db.statements[event], payload, deadline)
+    db.connections
+        .run(&db.statements[event], payload, &Clock::real(), deadline)
 }
 
 fn ok(db: &Sqlite, event: &str, payload: Value) -> Value {

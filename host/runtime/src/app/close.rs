@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pointwork_core::adapter::CUT_TIME;
+use pointwork_core::{Clock, Executor as _};
 
 use super::App;
 use crate::app::module::Module;
@@ -101,7 +102,7 @@ impl App {
                 .sum::<usize>()
         };
         let is_idle = || bus.requests() == 0 && bus.waiting() == 0 && calls() == 0;
-        if !wait(drain, is_idle) {
+        if !wait(self.0.threads.clock(), drain, is_idle) {
             let (requests, calls, events) = (bus.requests(), calls(), bus.waiting());
             tracing::warn!(
                 requests,
@@ -116,7 +117,7 @@ impl App {
             version.cut();
             version.retire();
         }
-        wait(CUT_TIME, || calls() == 0);
+        wait(&Clock::real(), CUT_TIME, || calls() == 0);
         self.0.threads.join(CUT_TIME);
         self.0.engines.ticker.stop();
         self.0.directory.lock().take();
@@ -146,14 +147,14 @@ impl Drop for AppInner {
     }
 }
 
-/// Waits until it is done, for that time at most, and returns whether it is. Blocks.
-fn wait(time: Duration, is_done: impl Fn() -> bool) -> bool {
-    let began = Instant::now();
+/// Waits until `is_done`, for at most `time` of the clock, and returns whether it is done. Blocks.
+fn wait(clock: &Clock, time: Duration, is_done: impl Fn() -> bool) -> bool {
+    let began = clock.now();
     loop {
         if is_done() {
             return true;
         }
-        if began.elapsed() >= time {
+        if clock.now() - began >= time {
             return false;
         }
         thread::sleep(LOOK);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::routing::Pattern;
-use pointwork_core::{Application, ConnectOptions, Transport};
+use pointwork_core::{Application, ConnectOptions, Executor as _, Transport};
 
 use super::App;
 use crate::app::changes::ChangeKind;
@@ -79,9 +79,10 @@ impl App {
 
     /// Logs an error if the application has no route after a while: the first load may come after the connection.
     fn expect_routes(&self, adapter: &'static str) {
-        let inner = Arc::downgrade(&self.0);
+        let (inner, threads) = (Arc::downgrade(&self.0), &self.0.threads);
+        let timer = threads.sleep_until(threads.now() + TIME_WITHOUT_ROUTES);
         self.0.threads.spawn_work(async move {
-            tokio::time::sleep(TIME_WITHOUT_ROUTES).await;
+            timer.await;
             let Some(app) = inner.upgrade().map(App) else { return };
             let state = app.state();
             if state.records.is_empty() && !state.is_closed {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pointwork_core::Executor as _;
+
 use super::App;
 use crate::app::changes::now;
 use crate::app::module::Module;
@@ -41,7 +43,7 @@ impl DrainingVersion {
     fn new(module: Arc<Module>) -> Self {
         let time = module.options.drain;
         Self {
-            until: Some(Instant::now() + time),
+            until: Some(module.now() + time),
             until_unix: now() + millis(time),
             module,
         }
@@ -83,10 +85,13 @@ impl DrainingVersion {
 impl App {
     /// Runs [`maintain`](Self::maintain) every [`TICK`], as long as the application exists.
     pub(super) fn start_maintenance(&self) {
-        let inner = Arc::downgrade(&self.0);
+        let (inner, clock) = (Arc::downgrade(&self.0), self.0.threads.clock().clone());
         self.0.threads.spawn_work(async move {
             loop {
-                tokio::time::sleep(TICK).await;
+                match clock.sleep_until(clock.now() + TICK) {
+                    None => tokio::time::sleep(TICK).await,
+                    Some(sleep) => sleep.await,
+                }
                 match inner.upgrade() {
                     Some(inner) => App(inner).maintain(),
                     None => break,
@@ -97,7 +102,7 @@ impl App {
 
     /// Frees idle instances and drained versions.
     fn maintain(&self) {
-        let now = Instant::now();
+        let now = self.0.threads.now();
         let mut state = self.state();
         let mut modules: Vec<_> = state.binder.modules().cloned().collect();
         let AppState { binder, past, .. } = &mut *state;

@@ -1,8 +1,7 @@
 //! The health check of a version before it is published.
 
 use http::{Method, Request, StatusCode};
-use pointwork_core::{Body, Origin};
-use tokio::time::timeout;
+use pointwork_core::{Body, Executor as _, Origin, within};
 
 use super::App;
 use crate::app::module::Module;
@@ -33,10 +32,12 @@ impl App {
             .or_error(ErrorKind::Refused, invalid)?;
         let limits = module.options.limits.as_ref();
         let limit = limits.unwrap_or(&self.0.engines.limits).probe;
-        let checking = async move { timeout(limit, router.respond(None, request)).await };
+        let threads = self.0.threads.clone();
+        let until = threads.now() + limit;
+        let checking = async move { within(&*threads, until, router.respond(None, request)).await };
         let status = match self.0.threads.spawn_at(Priority::Normal, checking).await {
-            Ok(Ok(reply)) => reply.status(),
-            Ok(Err(_)) => {
+            Ok(Some(reply)) => reply.status(),
+            Ok(None) => {
                 return Err(failed(format!(
                     "its health route `GET {path}` took longer than {limit:?}"
                 )));

@@ -1,6 +1,7 @@
 //! One version of a module: loaded whole, ready to serve.
 
 use std::sync::Arc;
+use std::time::Instant;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -269,6 +270,11 @@ impl Module {
     pub(crate) fn tick(&self) {
         self.instances.histories.tick(&self.info.name);
         self.instances.shrink();
+    }
+
+    /// The current time of the application's clock.
+    pub(crate) fn now(&self) -> Instant {
+        self.instances.pre.version.clock.now()
     }
 
     pub(crate) fn admission(&self) -> &Admission {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::{BusOptions, RouterOptions, limits};
+use pointwork_core::{BusOptions, Clock, RouterOptions, limits};
 
 use crate::{CacheDirectory, CompileOptions, ModuleLimits, StateDirectory};
 
@@ -40,5 +40,7 @@ limits! {
         /// Whether the functions of modules are listed in `/tmp/perf-PID.map`, where `perf` finds their names. Linux. The file
         /// stays behind. Default: `false`.
         perf_map: bool = false;
+        /// The clock of all times of the application. Default: the real clock.
+        clock: Clock = Clock::real();
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct AppState {
 
 impl AppInner {
     pub(super) fn new(options: AppOptions) -> Result<Self, Error> {
-        let threads = Arc::new(Threads::start()?);
+        let threads = Arc::new(Threads::start(options.clock)?);
         let executor: Arc<dyn Executor> = threads.clone();
         let compiler = Compiler::new(options.compile, options.cache);
         let engines = Engines::new(

@@ -62,6 +62,7 @@ pub(crate) async fn compile(
             shares: code.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
             memory: HostMemory::new(limits.host_memory),
+            clock: executor.clock().clone(),
             streams: Arc::new(StreamPermits::new(&limits, executor)),
             limits,
             grants: Arc::new(options.grants),

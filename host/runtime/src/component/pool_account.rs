@@ -4,7 +4,7 @@ use std::array::from_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pointwork_core::{Executor, within};
@@ -174,7 +174,7 @@ impl PoolAccount {
                 }
             }
         };
-        within(executor, Instant::now() + wait, joining).await;
+        within(executor, executor.now() + wait, joining).await;
         self.try_join(&tenant).map_err(|free| {
             let message = format!(
                 "the pool has room for {} instances: {free} are left beside those of other modules, expected {}",

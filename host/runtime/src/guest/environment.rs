@@ -42,7 +42,7 @@ impl CallState {
     }
 
     /// The first answer counts for the whole call.
-    fn times(&mut self, clock: &mut Clock) -> Times {
+    fn times(&mut self, clock: &mut GuestClock) -> Times {
         if let (None, Some(arrived), Some(received)) = (self.told, self.arrived, self.received_at()) {
             self.told = Some(clock.times(arrived, received));
         }
@@ -62,13 +62,13 @@ struct Times {
 
 /// The clocks of an instance, by the latest arrival that a call was told.
 #[derive(Default)]
-pub(super) struct Clock(Option<(Instant, Times)>);
+pub(super) struct GuestClock(Option<(Instant, Times)>);
 
 /// An arrival is computed from two readings of clocks, between which the thread may have waited for the processor. A clock that
 /// seems to be set back by less stands still for that time.
 const INACCURACY: Duration = Duration::from_millis(100);
 
-impl Clock {
+impl GuestClock {
     /// The times of a call that arrived then, and that the system's clock says was received then.
     fn times(&mut self, arrived: Instant, received: SystemTime) -> Times {
         let times = match self.0 {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_call_that_waited_for_its_instance_is_not_before_the_last_one() {
-        let (mut state, mut clock) = (CallState::default(), Clock::default());
+        let (mut state, mut clock) = (CallState::default(), GuestClock::default());
         assert_eq!(state.times(&mut clock).now, SystemTime::UNIX_EPOCH);
         let early = Instant::now();
         let mut time_of = |arrived| {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_is_followed_and_the_other_one_goes_on() {
-        let (mut clock, begin) = (Clock::default(), Instant::now());
+        let (mut clock, begin) = (GuestClock::default(), Instant::now());
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let second = Duration::from_secs(1);
         let mut times = |after, received| clock.times(begin + after, received);

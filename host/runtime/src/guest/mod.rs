@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pointwork_core::{Caller, Context, Delivery};
+use pointwork_core::{Caller, Clock, Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::{GuestTaskId, ResourceTable};
 
@@ -40,7 +40,7 @@ use crate::variables::Values;
 
 use self::body::{Reader, Writer};
 use self::budget::Budget;
-use self::environment::{CallState, Clock, Random};
+use self::environment::{CallState, GuestClock, Random};
 use self::events_used::EventsUsed;
 use self::output::LineLog;
 use self::spans::{CurrentCall, Tasks};
@@ -86,7 +86,7 @@ pub(crate) struct Guest {
     own: CallState,
     /// The task of an ended call whose code printed last.
     own_printer: Option<GuestTaskId>,
-    clock: Clock,
+    clock: GuestClock,
     random: Random,
     variables: Values,
     /// The time slices until a trap; `None` without one.
@@ -100,6 +100,7 @@ pub(crate) struct VersionState {
     /// The module's name.
     pub(crate) module: Arc<str>,
     pub(crate) limits: ModuleLimits,
+    pub(crate) clock: Clock,
     pub(crate) memory: HostMemory,
     pub(crate) grants: Arc<Grants>,
     pub(crate) variables: Values,
@@ -148,7 +149,7 @@ impl Guest {
             tasks: Tasks::default(),
             own: CallState::default(),
             own_printer: None,
-            clock: Clock::default(),
+            clock: GuestClock::default(),
             random: Random::default(),
             variables: version.variables.clone(),
             slices: version.traps_at_cpu_limit.then_some(u64::MAX),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
@@ -76,7 +76,7 @@ impl StreamPermits {
             return Ok(slot);
         }
         let _waits = Waits::begin(&self.waiting, self.queue)?;
-        let until = Instant::now() + self.wait;
+        let until = self.executor.now() + self.wait;
         let slot = within(&*self.executor, until, self.slots.clone().acquire_owned()).await;
         slot.and_then(Result::ok).ok_or(NoPermit)
     }

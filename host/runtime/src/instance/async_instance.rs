@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use pointwork_core::{Crash, CrashKind};
+use pointwork_core::{Crash, CrashKind, Executor as _, within};
 use tokio::sync::{Notify, SetOnce, oneshot};
-use tokio::time::{sleep, timeout_at};
 use wasmtime::component::Accessor;
 use wasmtime::{AsContextMut as _, Store};
 
@@ -29,6 +28,9 @@ use crate::scheduling::threads::Threads;
 
 /// The time that the other calls of an instance have to end once it is given up.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// The time between two checks whether only abandoned calls are left in an instance.
+const NEIGHBOUR_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state that an instance shares with its pool and its callers.
 pub(crate) struct InstanceState {
@@ -137,15 +139,15 @@ impl InstanceState {
         self.offered.lock().take(Offered::Shut)
     }
 
-    fn end_call(&self) {
-        *self.last_call_ended.lock() = Some(Instant::now());
+    fn end_call(&self, now: Instant) {
+        *self.last_call_ended.lock() = Some(now);
         self.busy.store(false, Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether it has been idle for longer than that.
-    pub(super) fn is_idle_for(&self, allowed: Duration) -> bool {
-        let idle = |ended: Instant| ended.elapsed() > allowed;
+    pub(super) fn is_idle_for(&self, allowed: Duration, now: Instant) -> bool {
+        let idle = |ended: Instant| now - ended > allowed;
         self.in_flight() == 0 && self.last_call_ended.lock().is_some_and(idle)
     }
 
@@ -200,10 +202,12 @@ impl InstanceState {
         mut output: oneshot::Receiver<T>,
         deadline: Option<Instant>,
         pool: Weak<AsyncPool>,
+        threads: &Threads,
     ) {
         self.abandoned.fetch_add(1, Ordering::Relaxed);
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + GRACE);
-        if timeout_at(deadline.into(), &mut output).await.is_err() {
+        let after = |time: Duration| threads.sleep_until(threads.now() + time);
+        let deadline = deadline.unwrap_or_else(|| threads.now() + GRACE);
+        if within(threads, deadline, &mut output).await.is_none() {
             self.close();
             // Calls that wait may need another instance.
             if let Some(pool) = pool.upgrade() {
@@ -211,7 +215,7 @@ impl InstanceState {
             }
             let neighbours_end = async {
                 while self.in_flight() > self.abandoned.load(Ordering::Relaxed) {
-                    sleep(Duration::from_millis(50)).await;
+                    after(NEIGHBOUR_PAUSE).await;
                 }
             };
             tokio::select! {
@@ -219,7 +223,7 @@ impl InstanceState {
                 biased;
                 _ = output => {}
                 () = neighbours_end => return self.give_up.notify_one(),
-                () = sleep(GRACE) => return self.give_up.notify_one(),
+                () = after(GRACE) => return self.give_up.notify_one(),
             }
         }
         self.abandoned.fetch_sub(1, Ordering::Relaxed);
@@ -404,7 +408,7 @@ async fn run<C: Call>(
         }
     });
     // Before the caller goes on: its next call finds the place.
-    state.end_call();
+    state.end_call(pre.version.clock.now());
     // Nobody may wait for it.
     let _ = output.send(C::lift(results, &pre.version));
     Ok(())

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, CrashKind, Shard, Sharded, within};
+use pointwork_core::{BoxFuture, CrashKind, Executor as _, Shard, Sharded, within};
 use tokio::sync::oneshot;
 
 use super::async_instance::{Driver, GRACE, InstanceState};
@@ -157,7 +157,7 @@ impl AsyncPool {
             Err(instance) => instance,
         };
         // The call is dropped a moment before the instance's end is known.
-        let end = within(&*self.threads, Instant::now() + GRACE, instance.end.wait()).await;
+        let end = within(&*self.threads, self.threads.now() + GRACE, instance.end.wait()).await;
         let end = end.cloned();
         let end = end.unwrap_or_else(|| crash(&self.pre, CrashKind::Trap, "the instance ended"));
         // All modules together reached a limit, or the version's time to drain was over: no fault of this call.
@@ -247,7 +247,7 @@ impl AsyncPool {
         state.next += 1;
         state.queue(is_alone).push_back(Waiting {
             number,
-            since: Instant::now(),
+            since: self.threads.now(),
             call,
             counted: None,
         });
@@ -528,7 +528,7 @@ impl<C: Call> Place<'_, C> {
         let Some(output) = &mut self.output else {
             return Ok(None);
         };
-        let until = waits.then(|| Instant::now() + self.pool.pre.version.limits.queue_wait);
+        let until = waits.then(|| self.pool.threads.now() + self.pool.pre.version.limits.queue_wait);
         if let Some(until) = until {
             let in_time = within(&*self.pool.threads, until, &mut *output).await;
             if let Some(output) = in_time {
@@ -562,9 +562,10 @@ impl<C: Call> Drop for Place<'_, C> {
         if withdrawn.is_none()
             && let Some(instance) = self.taken_by.get().cloned()
         {
-            let (deadline, pool) = (self.deadline, Arc::downgrade(self.pool));
-            let watch = async move { instance.watch_abandoned(output, deadline, pool).await };
-            self.pool.threads.spawn_at(Priority::Normal, watch);
+            let (deadline, pool, threads) = (self.deadline, Arc::downgrade(self.pool), &self.pool.threads);
+            let timers = threads.clone();
+            let watch = async move { instance.watch_abandoned(output, deadline, pool, &timers).await };
+            threads.spawn_at(Priority::Normal, watch);
         }
     }
 }
@@ -577,16 +578,17 @@ impl InstancePool for AsyncPool {
     fn shrink(&self) {
         let (is_retired, limits) = (self.pre.is_retired(), &self.pre.version.limits);
         let allowed = if is_retired { Duration::ZERO } else { limits.idle };
+        let now = self.threads.now();
         let late = self.locked(|state| {
             state.forget_ended();
-            state.close(|instance| instance.is_idle_for(allowed));
+            state.close(|instance| instance.is_idle_for(allowed, now));
             // Calls that instances had room for until a guest of theirs did not let go of the processor.
             let mut late = Vec::new();
             while state.queue.len() > state.room(&self.pre)
                 && state
                     .queue
                     .front()
-                    .is_some_and(|first| first.since.elapsed() > limits.queue_wait)
+                    .is_some_and(|first| now - first.since > limits.queue_wait)
             {
                 late.extend(state.queue.pop_front());
             }

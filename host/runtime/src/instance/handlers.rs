@@ -2,7 +2,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
@@ -184,7 +184,7 @@ impl Listener for WasmListener {
             Err(failure) => return Box::pin(ready(Err(failure))),
         };
         let reentrance = delivery.caller().chain().reentrance(&version.module);
-        let arrived = Instant::now();
+        let arrived = version.clock.now();
         let event = Event {
             listener: self.number,
             history: self.history.local().clone(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, Shard, Sharded, within};
+use pointwork_core::{BoxFuture, Executor as _, Shard, Sharded, within};
 use tokio::sync::{Mutex as Line, OwnedSemaphorePermit, Semaphore};
 use wasmtime::Store;
 
@@ -137,7 +137,7 @@ impl SyncPool {
                 freed.wait().await;
             }
         };
-        let found = within(&*self.threads, Instant::now() + limits.queue_wait, finding).await;
+        let found = within(&*self.threads, self.threads.now() + limits.queue_wait, finding).await;
         found.ok_or_else(|| match self.permits.available_permits() {
             0 => Overload::Instances,
             _ => Overload::Pool,
@@ -171,7 +171,7 @@ impl SyncPool {
             exports,
             served: 0,
             single_use,
-            idle_since: Instant::now(),
+            idle_since: self.threads.now(),
             _room: room,
         })
     }
@@ -185,7 +185,7 @@ impl SyncPool {
         instance.served += 1;
         let is_used_up = instance.single_use || instance.served >= self.pre.version.limits.reuse;
         if !is_used_up && !self.pre.is_retired() && !self.pre.tenancy.is_wanted() {
-            instance.idle_since = Instant::now();
+            instance.idle_since = self.threads.now();
             self.idle.local().lock().push(instance);
             self.pre.tenancy.tell();
         }
@@ -222,7 +222,7 @@ impl InstancePool for SyncPool {
     }
 
     fn shrink(&self) {
-        let now = Instant::now();
+        let now = self.threads.now();
         for idle in self.idle.all() {
             let mut idle = idle.lock();
             // The last one is taken first, so the oldest are in front.

@@ -63,14 +63,14 @@ impl Admission {
     pub(crate) fn new(module: &Arc<str>, breaker: &Breaker, trial: &Trial, bus: Caller) -> Self {
         Self {
             module: module.clone(),
-            bus,
             calls: Sharded::default(),
             crashes: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
-            breaker: CircuitBreaker::new(breaker.clone()),
+            breaker: CircuitBreaker::new(breaker.clone(), bus.clock()),
             trial: CanaryTrial::new(trial.clone()),
+            bus,
         }
     }
 
@@ -169,14 +169,14 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
-    use pointwork_core::{Bus, BusOptions};
+    use pointwork_core::{Bus, BusOptions, Clock};
 
     use super::*;
     use crate::scheduling::threads::Threads;
 
     #[test]
     fn a_gauge_falls_when_its_guard_is_dropped() {
-        let bus = Bus::new(Arc::new(Threads::start().unwrap()), BusOptions::new());
+        let bus = Bus::new(Arc::new(Threads::start(Clock::real()).unwrap()), BusOptions::new());
         let (breaker, trial) = (Breaker::new(), Trial::new());
         let admission = Arc::new(Admission::new(&"shop".into(), &breaker, &trial, bus.caller()));
         let (call, instance) = (admission.admit(), admission.instance());

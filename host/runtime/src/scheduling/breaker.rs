@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use pointwork_core::Clock;
 
 use crate::Breaker;
 
@@ -15,6 +16,7 @@ use crate::Breaker;
 /// While no call crashes, a call costs it a relaxed load.
 pub(super) struct CircuitBreaker {
     pub(super) options: Breaker,
+    clock: Clock,
     crashes_in_a_row: AtomicU32,
     /// `None` while it is closed.
     open: Mutex<Option<Open>>,
@@ -28,9 +30,10 @@ struct Open {
 }
 
 impl CircuitBreaker {
-    pub(super) fn new(options: Breaker) -> Self {
+    pub(super) fn new(options: Breaker, clock: Clock) -> Self {
         Self {
             options,
+            clock,
             crashes_in_a_row: AtomicU32::new(0),
             open: Mutex::default(),
         }
@@ -50,7 +53,7 @@ impl CircuitBreaker {
             return Ok(());
         }
         if let Some(open) = &mut *self.open.lock() {
-            let now = Instant::now();
+            let now = self.clock.now();
             let rest = open.until.saturating_duration_since(now);
             if !rest.is_zero() {
                 return Err(rest);
@@ -87,7 +90,7 @@ impl CircuitBreaker {
             Some(_) => return None,
         };
         *open = Some(Open {
-            until: Instant::now() + pause,
+            until: self.clock.now() + pause,
             pause,
             half_open: false,
         });
@@ -101,27 +104,62 @@ impl CircuitBreaker {
 
 #[cfg(test)]
 mod tests {
-    use std::thread::sleep;
+    use pointwork_test_clock::TestClock;
 
     use super::*;
 
+    const PAUSE: Duration = Duration::from_secs(1);
+
+    fn breaker(crashes: u32, longest: Duration) -> (TestClock, CircuitBreaker) {
+        let (time, pause) = (TestClock::new(), PAUSE);
+        let options = Breaker {
+            crashes,
+            pause,
+            longest,
+        };
+        let breaker = CircuitBreaker::new(options, time.clock());
+        (time, breaker)
+    }
+
     #[test]
     fn one_call_after_the_pause_decides() {
-        let pause = Duration::from_millis(1);
-        let breaker = CircuitBreaker::new(Breaker {
-            crashes: 1,
-            pause,
-            ..Breaker::new()
-        });
+        let (time, breaker) = breaker(1, 8 * PAUSE);
         breaker.admit().unwrap();
-        assert_eq!(breaker.crashed(), Some((1, pause)));
-        sleep(pause);
+        assert_eq!(breaker.crashed(), Some((1, PAUSE)));
+        time.advance_blocking(PAUSE / 4);
+        assert_eq!(breaker.admit(), Err(3 * PAUSE / 4), "the rest of the pause");
+        time.advance_blocking(3 * PAUSE / 4);
         breaker.admit().expect("the pause is over");
-        assert_eq!(breaker.crashed(), Some((2, pause * 2)));
+        assert_eq!(breaker.admit(), Err(PAUSE), "one call is admitted at a time");
+        assert_eq!(breaker.crashed(), Some((2, 2 * PAUSE)));
         assert_eq!(breaker.crashed(), None, "a call from before the pause");
-        sleep(pause * 2);
+        time.advance_blocking(2 * PAUSE);
         assert!(breaker.admit().is_ok());
         assert!(breaker.succeeded());
         assert!(!breaker.is_open() && breaker.admit().is_ok());
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_the_longest() {
+        let (time, breaker) = breaker(1, 5 * PAUSE);
+        let mut pauses = Vec::new();
+        for _ in 0..5 {
+            let (_, pause) = breaker.crashed().expect("the breaker opens");
+            time.advance_blocking(pause);
+            breaker.admit().expect("the pause is over");
+            pauses.push(pause);
+        }
+        assert_eq!(pauses, [1, 2, 4, 5, 5].map(|times| times * PAUSE));
+    }
+
+    #[test]
+    fn a_call_that_does_not_end_is_followed_by_another_after_the_pause() {
+        let (time, breaker) = breaker(1, 8 * PAUSE);
+        breaker.crashed().expect("the breaker opens");
+        for _ in 0..3 {
+            time.advance_blocking(PAUSE);
+            breaker.admit().expect("one call in each pause");
+            assert!(breaker.admit().is_err());
+        }
     }
 }

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
+use futures_util::future::select;
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, Executor};
+use pointwork_core::{BoxFuture, Clock, Executor};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
 
@@ -24,6 +26,9 @@ pub(crate) enum Priority {
     /// Runs only when no thread of normal priority wants the processor.
     Low,
 }
+
+/// Longer than any wait.
+const A_YEAR: Duration = Duration::from_hours(365 * 24);
 
 thread_local! {
     /// Whether this is a thread of [`Threads`].
@@ -45,6 +50,7 @@ pub(super) fn hand_tasks_over<T>(work: impl FnOnce() -> T) -> T {
 /// A guest in an endless loop shares its threads with other such guests, never with a server's workers or a listener.
 #[derive(Debug)]
 pub(crate) struct Threads {
+    clock: Clock,
     ended: Arc<AtomicBool>,
     work: ThreadPool,
     normal: ThreadPool,
@@ -85,11 +91,13 @@ impl Drop for ThreadPool {
 }
 
 impl Threads {
-    pub(crate) fn start() -> Result<Self, Error> {
+    pub(crate) fn start(clock: Clock) -> Result<Self, Error> {
         let pool = |name: &str, begin: fn()| {
+            let clock = clock.clone();
             let mut builder = Builder::new_multi_thread();
             builder.thread_name(name).on_thread_start(move || {
                 IS_SCHEDULER.set(true);
+                clock.register_thread();
                 begin();
             });
             builder
@@ -100,6 +108,7 @@ impl Threads {
             work: ThreadPool::start(&mut pool("pointwork-work", leave_file_size))?,
             normal: ThreadPool::start(pool("pointwork-guest", || ()).event_interval(1))?,
             low: ThreadPool::start(pool("pointwork-slow", lower_priority).event_interval(1))?,
+            clock,
         })
     }
 
@@ -165,7 +174,22 @@ impl Executor for Threads {
         self.work.handle.spawn(future);
     }
 
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
+        match self.clock.sleep_until(instant) {
+            None => self.real_sleep(instant),
+            // A timer of the threads completes when the threads end.
+            Some(sleep) => Box::pin(select(sleep, self.real_sleep(Instant::now() + A_YEAR)).map(drop)),
+        }
+    }
+}
+
+impl Threads {
+    /// A timer of the real clock.
+    fn real_sleep(&self, instant: Instant) -> BoxFuture<'static, ()> {
         let ended = self.ended.clone();
         if ended.load(Ordering::Relaxed) {
             return Box::pin(ready(()));

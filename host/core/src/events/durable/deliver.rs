@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use tracing::Instrument;
@@ -56,7 +56,7 @@ impl DurableChannel {
                             "the store of the channel gives no events out: {error}"
                         );
                     }
-                    executor.sleep_until(Instant::now() + STORE_PAUSE).await;
+                    executor.sleep_until(executor.now() + STORE_PAUSE).await;
                 }
                 None => {}
             }
@@ -154,7 +154,7 @@ impl DurableChannel {
 async fn extending<T>(executor: &Arc<dyn Executor>, hold: &dyn Hold, run: impl Future<Output = T>) -> T {
     let mut run = std::pin::pin!(run);
     loop {
-        if let Some(value) = within(&**executor, Instant::now() + EXTEND, run.as_mut()).await {
+        if let Some(value) = within(&**executor, executor.now() + EXTEND, run.as_mut()).await {
             return value;
         }
         hold.extend();

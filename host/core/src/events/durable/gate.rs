@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::task::AtomicWaker;
 use http::header::RETRY_AFTER;
@@ -79,11 +79,10 @@ impl Drop for Receipt {
 }
 
 impl Gate {
-    /// The gate waits for this receipt, no longer than `confirm`.
-    pub(super) fn add(&self, receipt: &mut Receipt, confirm: Duration) {
-        let until = Some(Instant::now() + confirm);
+    /// The gate waits for this receipt, no longer than `until`.
+    pub(super) fn add(&self, receipt: &mut Receipt, until: Instant) {
         let mut unconfirmed = self.0.lock();
-        unconfirmed.until = unconfirmed.until.max(until);
+        unconfirmed.until = unconfirmed.until.max(Some(until));
         unconfirmed.batch.waiting.fetch_add(1, Ordering::Relaxed);
         receipt.batch = Some(unconfirmed.batch.clone());
     }

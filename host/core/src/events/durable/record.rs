@@ -31,7 +31,7 @@ impl DurableChannel {
         let waiting = self.unanswered.fetch_add(1, Ordering::Relaxed);
         let mut receipt = self.receipt(caller, event, charge);
         if let Some(gate) = &caller.chain.gate {
-            gate.add(&mut receipt, self.options.confirm);
+            gate.add(&mut receipt, caller.clock().now() + self.options.confirm);
         }
         let recorded = payload.map_err(|failure| failure.to_string()).and_then(|payload| {
             if waiting >= queue {

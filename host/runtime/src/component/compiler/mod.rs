@@ -9,7 +9,7 @@ mod thread;
 mod worker;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use pointwork_core::Executor;
@@ -169,7 +169,7 @@ fn clock_limit(time: Duration) -> Duration {
 }
 
 async fn sleep(executor: &dyn Executor, time: Duration) {
-    match Instant::now().checked_add(time) {
+    match executor.now().checked_add(time) {
         Some(instant) => executor.sleep_until(instant).await,
         None => std::future::pending().await,
     }

@@ -11,7 +11,7 @@ mod variables;
 use std::sync::Arc;
 
 use pointwork_core::routing::{ControllerDeclaration, DeclaredRoute, RouteDeclaration, validate};
-use pointwork_core::{BodyMode, Charge};
+use pointwork_core::{BodyMode, Charge, Executor as _, within};
 use wasmtime::Store;
 use wasmtime::component::TypedFunc;
 
@@ -68,16 +68,17 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Reads the declarations, twice, from an instance with nothing granted, within the limit for that, and checks them.
-    pub(crate) async fn read(pre: &Arc<ModulePre>, threads: &Threads) -> Result<Self, Error> {
+    pub(crate) async fn read(pre: &Arc<ModulePre>, threads: &Arc<Threads>) -> Result<Self, Error> {
         let limit = pre.version.limits.probe;
-        let version = pre.clone();
+        let (version, timers) = (pre.clone(), threads.clone());
+        let until = threads.now() + limit;
         // A component that loops while its declarations are read must not hold up those that serve.
-        let reading = GuestWork::new(async move { tokio::time::timeout(limit, describe(&version)).await });
+        let reading = GuestWork::new(async move { within(&*timers, until, describe(&version)).await });
         let failed = |message: &str| Error::new(ErrorKind::Probe, message.to_owned());
         let (declared, again) = match run_to_end(Metered::new(reading, SLICE, limit, Arc::default()), threads).await {
-            Ok(Some(Ok(Ok(both)))) => both,
-            Ok(Some(Ok(Err(trap)))) => return Err(unreadable(pre, trap)),
-            Ok(Some(Err(_)) | None) => {
+            Ok(Some(Some(Ok(both)))) => both,
+            Ok(Some(Some(Err(trap)))) => return Err(unreadable(pre, trap)),
+            Ok(Some(None) | None) => {
                 return Err(failed(&format!("reading its manifest took longer than {limit:?}")));
             }
             Err(panic) => return Err(failed("reading its manifest panicked").with_source(panic)),

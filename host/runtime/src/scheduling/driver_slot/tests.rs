@@ -204,7 +204,7 @@ fn a_work_may_wait_for_an_event_of_its_own_instance() {
 }
 
 fn threads() -> Arc<Threads> {
-    Arc::new(Threads::start().expect("threads"))
+    Arc::new(Threads::start(pointwork_core::Clock::real()).expect("threads"))
 }
 
 #[test]
