@@ -452,32 +452,17 @@ fn without_digests(text: &str) -> String {
     words.collect()
 }
 
-/// The path of a program of `examples/mount`, as built for the tests of the workspace.
+/// The path of a program of `examples/mount`, which cargo builds together with the tests of that package.
 fn program_of_the_examples(name: &str) -> Result<String, String> {
-    // With the same selection as `cargo test --workspace`, nothing is built again with other features.
-    let built = Command::new(env!("CARGO"))
-        .args([
-            "test",
-            "--workspace",
-            "--no-run",
-            "--test",
-            "mount",
-            "--message-format",
-            "json-render-diagnostics",
-        ])
-        .current_dir(root())
-        .output()
-        .expect("cargo runs");
-    if !built.status.success() {
-        return Err(String::from_utf8_lossy(&built.stderr).into_owned());
+    let tests = std::env::current_exe().expect("the path of this program");
+    let built = tests.ancestors().nth(2).expect("the folder of the profile").join(name);
+    if !built.is_file() {
+        return Err(format!(
+            "`{}` is missing, expected a program of `examples/mount`: run `cargo test --workspace --no-run` first",
+            built.display()
+        ));
     }
-    let artifacts = built
-        .stdout
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice(line).ok());
-    let mut found = artifacts.filter(|artifact: &serde_json::Value| artifact["target"]["name"] == name);
-    let path = found.find_map(|artifact| artifact["executable"].as_str().map(str::to_owned));
-    path.ok_or_else(|| format!("`examples/mount` has no program `{name}`"))
+    Ok(built.display().to_string())
 }
 
 /// Copies a folder without what is built and kept in it.
