@@ -70,13 +70,17 @@ pub async fn allocations(act: impl Future<Output = Result<()>>) -> Result<u64> {
 /// The reply of every server to `GET /items/7`.
 #[derive(Serialize)]
 pub struct Item {
+    /// The number of the item.
     pub id: u32,
+    /// Its name.
     pub name: &'static str,
 }
 
 impl Item {
+    /// The item 7 as JSON.
     pub const JSON: &'static str = r#"{"id":7,"name":"Assam"}"#;
 
+    /// The item with the number `id`.
     pub fn of(id: u32) -> Self {
         Self { id, name: "Assam" }
     }

@@ -13,6 +13,7 @@ use crate::bare::on_this_thread;
 ///
 /// # Errors
 /// If no port is free.
+#[expect(clippy::print_stderr, reason = "the benchmark would wait for this server in vain")]
 fn start(name: &str, serve: impl FnOnce(TcpListener) -> Result<()> + Send + 'static) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;

@@ -1,5 +1,4 @@
 //! `run-tests`: runs the test binaries that cargo built. `tests/run` calls it.
-#![allow(clippy::print_stdout, reason = "it is a command, whose result is its output")]
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -35,6 +34,7 @@ struct Arguments {
     list: bool,
 }
 
+#[expect(clippy::print_stdout, reason = "it is a command, whose result is its output")]
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     let messages = File::open(&arguments.messages).with_context(|| arguments.messages.display().to_string())?;

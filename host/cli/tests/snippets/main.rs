@@ -67,6 +67,17 @@ const EXCEPTIONS: &[Exception] = &[
         " 1 adapter ──► 2 router ──► 3 exchange ──► 4 dispatcher ──► 5 handler ──► 6 guest",
         "a picture",
     ),
+    not_run("CONTRIBUTING.md", "tests/run --quick", SLOW),
+    not_run(
+        "CONTRIBUTING.md",
+        "cargo run -p pointwork-rules --example documentation",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "POINTWORK_WRITE_API=1 cargo run -p pointwork-rules --example documentation",
+        SLOW,
+    ),
     not_run("CONTRIBUTING.md", "cargo test -p pointwork-core", SLOW),
     not_run("CONTRIBUTING.md", "cargo test -p pointwork-guest --test bindings", SLOW),
     not_run(

@@ -50,7 +50,7 @@ fn guest(prefix: &str) -> Guest {
     Guest::with(things)
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let mut random = random()?;
     let count = number("--count", 100_000)?;
     let adapter = option("--adapter").unwrap_or_else(|| "hyper".to_owned());

@@ -93,7 +93,7 @@ const ATTACKS: [(&str, Attack, &str); 7] = [
 ];
 
 /// The application of the server process.
-pub async fn application() -> Result<App> {
+pub(crate) async fn application() -> Result<App> {
     let app = App::with_options(AppOptions::new())?;
     // Every request has to run, and a loop has to go on.
     let mut limits = ModuleLimits::new().cpu(Duration::from_secs(600));
@@ -177,7 +177,7 @@ fn links(own: &str, other: &str, first: u32) -> Channel {
     })
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let span = Duration::from_secs(number("--seconds", 10)?);
     let only = option("--only").unwrap_or_default();
     let mut verdict = Verdict::default();

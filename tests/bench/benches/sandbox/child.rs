@@ -15,13 +15,13 @@ use crate::guests::{Runs, bad, good};
 use crate::{number, slow};
 
 /// Starts a server of that role, on all cores.
-pub fn start(role: &str, arguments: &[&str]) -> Result<Server> {
+pub(crate) fn start(role: &str, arguments: &[&str]) -> Result<Server> {
     let mut command = Command::new(std::env::current_exe()?);
     Server::start(command.args(["--child", role]).args(arguments))
 }
 
 /// The server that runs in a process of its own.
-pub fn run(role: &str) -> Result<()> {
+pub(crate) fn run(role: &str) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let app = match role {
         "sandbox" => runtime.block_on(sandbox())?,

@@ -7,12 +7,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// The bytes of a GET request.
-pub fn get(path: &str) -> Vec<u8> {
+pub(crate) fn get(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n").into_bytes()
 }
 
 /// An HTTP/1.1 connection with keep-alive.
-pub struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     /// Bytes that were read and do not belong to a reply yet.
     buffer: Vec<u8>,
@@ -21,11 +21,11 @@ pub struct Connection {
 
 /// A whole reply.
 #[derive(Default)]
-pub struct Reply {
-    pub status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     /// The value of the header `x-version`; empty if the reply has none.
-    pub version: Vec<u8>,
-    pub body: Vec<u8>,
+    pub(crate) version: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     closes: bool,
 }
 
@@ -35,7 +35,7 @@ enum Framing {
 }
 
 impl Connection {
-    pub async fn open(address: SocketAddr) -> Result<Self> {
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
@@ -46,7 +46,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the whole reply.
-    pub async fn ask(&mut self, request: &[u8]) -> Result<&Reply> {
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<&Reply> {
         ensure!(!self.reply.closes, "the server closes the connection");
         self.stream.write_all(request).await?;
         let framing = loop {

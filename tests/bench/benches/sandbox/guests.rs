@@ -6,7 +6,7 @@ use pointwork_suite::guest::{Controller, End, Guest, Program};
 
 /// The form of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
+pub(crate) enum Runs {
     /// The synchronous form.
     Synchronous,
     /// The asynchronous form.
@@ -14,10 +14,10 @@ pub enum Runs {
 }
 
 impl Runs {
-    pub const ALL: [Self; 2] = [Self::Synchronous, Self::Asynchronous];
+    pub(crate) const ALL: [Self; 2] = [Self::Synchronous, Self::Asynchronous];
 
     /// The component of a guest in this form.
-    pub fn build(self, guest: Guest) -> Vec<u8> {
+    pub(crate) fn build(self, guest: Guest) -> Vec<u8> {
         match self {
             Self::Synchronous => guest,
             Self::Asynchronous => guest.asynchronous(),
@@ -36,12 +36,12 @@ impl fmt::Display for Runs {
 }
 
 /// A module whose routes all answer with their parameter.
-pub fn good(prefix: &str) -> Guest {
+pub(crate) fn good(prefix: &str) -> Guest {
     Guest::with(Controller::new("Good", prefix).get(":id", Program::new().param("id")))
 }
 
 /// A module with one route for each kind of crash, and one route that works.
-pub fn bad(prefix: &str) -> Guest {
+pub(crate) fn bad(prefix: &str) -> Guest {
     Guest::with(
         Controller::new("Bad", prefix)
             .get("harmless", Program::text("harmless"))

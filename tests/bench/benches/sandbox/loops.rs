@@ -90,7 +90,7 @@ impl Series {
     }
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let mut server = child::start("sandbox", &[])?;
     let mut verdict = Verdict::default();
     println!(

@@ -15,6 +15,7 @@
 //! The modules are the suite's synthetic guests. All counts and ratios come from one run; a count that must be 0 and is
 //! not ends the command with an error. `--count` sets the number of swaps, aborts and so on, `--seed` the random
 //! choices; the seed is printed.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod aborts;
 mod attacks;

@@ -22,7 +22,7 @@ const MIB: usize = 1024 * 1024;
 const ALLOWED: f64 = 200.0;
 
 /// The server's module: a route for each way, and `/ok`.
-pub async fn app() -> Result<App> {
+pub(crate) async fn app() -> Result<App> {
     let app = App::with_options(AppOptions::new())?;
     // Hears no event while the memory is measured.
     app.channel("app").on_raw("slow", |_: Delivery, _: Payload| async {
@@ -53,7 +53,7 @@ pub async fn app() -> Result<App> {
 }
 
 /// A component of 2,000 invalid routes of a controller with a name of 200,000 bytes.
-pub fn names() -> Vec<u8> {
+pub(crate) fn names() -> Vec<u8> {
     let things = Controller::new(&"n".repeat(200_000), "/");
     let routes = (0..2_000).fold(things, |things, number| {
         things.route(&format!("r{number}"), Some("NO METHOD"), &[], Program::new())
@@ -111,7 +111,7 @@ const WAYS: [(&str, Way); 5] = [
     ("2,000 errors about a name of 200 kB", Way::Names),
 ];
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let mut verdict = Verdict::default();
     println!("way                                           growth of the server's memory at most");

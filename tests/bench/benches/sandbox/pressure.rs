@@ -13,14 +13,14 @@ use crate::client::{Connection, Reply};
 
 /// A request that is sent repeatedly.
 #[derive(Clone)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The index under which the figures are collected.
-    pub label: usize,
-    pub bytes: Vec<u8>,
+    pub(crate) label: usize,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Kind {
-    pub fn get(label: usize, path: &str) -> Self {
+    pub(crate) fn get(label: usize, path: &str) -> Self {
         Self {
             label,
             bytes: crate::client::get(path),
@@ -29,7 +29,7 @@ impl Kind {
 }
 
 /// Checks the replies.
-pub trait Judge: Send + Sync + 'static {
+pub(crate) trait Judge: Send + Sync + 'static {
     /// The state that is recorded before a request is sent.
     fn before(&self) -> u32 {
         0
@@ -40,7 +40,7 @@ pub trait Judge: Send + Sync + 'static {
 }
 
 /// Each kind of request has its expected status.
-pub struct Statuses(pub &'static [u16]);
+pub(crate) struct Statuses(pub &'static [u16]);
 
 impl Judge for Statuses {
     fn judge(&self, label: usize, _: u32, reply: &Reply) -> Result<(), String> {
@@ -52,7 +52,7 @@ impl Judge for Statuses {
 }
 
 /// All requests have one of these statuses.
-pub struct OneOf(pub &'static [u16]);
+pub(crate) struct OneOf(pub &'static [u16]);
 
 impl Judge for OneOf {
     fn judge(&self, _: usize, _: u32, reply: &Reply) -> Result<(), String> {
@@ -65,25 +65,25 @@ impl Judge for OneOf {
 
 /// The shape of the load.
 #[derive(Clone, Copy)]
-pub struct Pressure {
-    pub connections: usize,
+pub(crate) struct Pressure {
+    pub(crate) connections: usize,
     /// Requests per second over all connections; `None` sends each request when the one before is answered.
-    pub rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Whether the load is pinned to a core of its own; the servers have the other one.
-    pub pinned: bool,
+    pub(crate) pinned: bool,
 }
 
 /// The results of a load.
 #[derive(Clone, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// The latency of each right reply in milliseconds, by label. A request that was sent late counts from the time
     /// when it was due.
-    pub latencies: Vec<Vec<f32>>,
+    pub(crate) latencies: Vec<Vec<f32>>,
     /// The number of failed requests, by label.
-    pub failures: Vec<u64>,
+    pub(crate) failures: Vec<u64>,
     /// The first failure.
-    pub first: Option<String>,
-    pub seconds: f64,
+    pub(crate) first: Option<String>,
+    pub(crate) seconds: f64,
 }
 
 impl Tally {
@@ -106,22 +106,22 @@ impl Tally {
         self.seconds = self.seconds.max(other.seconds);
     }
 
-    pub fn answered(&self) -> usize {
+    pub(crate) fn answered(&self) -> usize {
         self.latencies.iter().map(Vec::len).sum()
     }
 
-    pub fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
 
     /// Right replies per second, of some labels.
-    pub fn rate(&self, labels: &[usize]) -> f64 {
+    pub(crate) fn rate(&self, labels: &[usize]) -> f64 {
         let answered: usize = labels.iter().map(|&label| self.latencies[label].len()).sum();
         answered as f64 / self.seconds
     }
 
     /// A percentile of the latencies of some labels, in milliseconds.
-    pub fn percentile(&self, labels: &[usize], percent: f64) -> f64 {
+    pub(crate) fn percentile(&self, labels: &[usize], percent: f64) -> f64 {
         let mut all: Vec<f32> = labels
             .iter()
             .flat_map(|&label| self.latencies[label].iter().copied())
@@ -135,14 +135,14 @@ impl Tally {
 }
 
 /// A running load, on a thread of its own.
-pub struct AtWork {
+pub(crate) struct AtWork {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Tally>>,
 }
 
 impl AtWork {
     /// Ends the load after the requests in flight are answered.
-    pub fn end(self) -> Result<Tally> {
+    pub(crate) fn end(self) -> Result<Tally> {
         self.over.store(true, Ordering::SeqCst);
         self.thread.join().map_err(|_| anyhow!("the load panicked"))?
     }
@@ -150,7 +150,7 @@ impl AtWork {
 
 impl Pressure {
     /// Starts a load that sends the kinds in turn, on each connection.
-    pub fn begin(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>) -> AtWork {
+    pub(crate) fn begin(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>) -> AtWork {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
         let thread = std::thread::spawn(move || {
@@ -169,7 +169,13 @@ impl Pressure {
     }
 
     /// Sends until the load is over.
-    pub fn run(self, address: SocketAddr, kinds: Vec<Kind>, judge: Arc<dyn Judge>, span: Duration) -> Result<Tally> {
+    pub(crate) fn run(
+        self,
+        address: SocketAddr,
+        kinds: Vec<Kind>,
+        judge: Arc<dyn Judge>,
+        span: Duration,
+    ) -> Result<Tally> {
         let at_work = self.begin(address, kinds, judge);
         std::thread::sleep(span);
         at_work.end()

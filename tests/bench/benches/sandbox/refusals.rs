@@ -111,7 +111,7 @@ struct Row {
     published: u64,
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let mut random = random()?;
     let count = number("--count", 1_000)?;
     let runtime = tokio::runtime::Runtime::new()?;

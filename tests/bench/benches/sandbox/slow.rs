@@ -46,7 +46,7 @@ fn form() -> Result<Runs> {
 }
 
 /// The application of the server process.
-pub async fn application() -> Result<App> {
+pub(crate) async fn application() -> Result<App> {
     let app = App::with_options(AppOptions::new())?;
     // More than the buffers of a connection hold.
     let download = Program::new()
@@ -68,7 +68,7 @@ pub async fn application() -> Result<App> {
     Ok(app)
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let adapter = option("--adapter").unwrap_or_else(|| "hyper".to_owned());
     let form = form()?.to_string();
     let clients = usize::try_from(number("--clients", 2_000)?)?;

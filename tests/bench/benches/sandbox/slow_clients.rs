@@ -31,11 +31,11 @@ const AGAIN: Duration = Duration::from_millis(200);
 const DECLARED: usize = 1024 * 1024;
 
 /// The number of open bodies of one HTTP/2 connection.
-pub const BODIES: usize = 128;
+pub(crate) const BODIES: usize = 128;
 
 /// The way in which the clients are slow.
 #[derive(Clone, Copy)]
-pub enum Attack {
+pub(crate) enum Attack {
     /// They send a body of a declared length to a route that takes it whole.
     Whole,
     /// They send a chunked body to a route that takes it as a stream.
@@ -60,7 +60,7 @@ impl fmt::Display for Attack {
 
 /// The requests of an attack.
 #[derive(Default)]
-pub struct Progress {
+pub(crate) struct Progress {
     begun: AtomicUsize,
     ends: Mutex<BTreeMap<String, usize>>,
 }
@@ -79,17 +79,17 @@ impl Progress {
     }
 
     /// The number of requests so far.
-    pub fn begun(&self) -> usize {
+    pub(crate) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
     /// The number of requests that are open now.
-    pub fn open(&self) -> usize {
+    pub(crate) fn open(&self) -> usize {
         self.begun() - self.counts().values().sum::<usize>()
     }
 
     /// The ends of requests: statuses, `closed`, or the error of the connection.
-    pub fn ends(&self) -> String {
+    pub(crate) fn ends(&self) -> String {
         let counts = self.counts();
         if counts.is_empty() {
             return "none".to_owned();
@@ -100,7 +100,7 @@ impl Progress {
 }
 
 /// Starts this number of clients. The clients end with the runtime.
-pub fn start(attack: Attack, clients: usize, address: SocketAddr, runtime: &Runtime) -> Arc<Progress> {
+pub(crate) fn start(attack: Attack, clients: usize, address: SocketAddr, runtime: &Runtime) -> Arc<Progress> {
     let progress = Arc::<Progress>::default();
     let client = |number: usize| Client {
         attack,

@@ -136,7 +136,7 @@ fn kinds() -> Vec<Kind> {
         .collect()
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let runs = match option("--form").as_deref() {
         None | Some("synchronous") => Runs::Synchronous,
         Some("asynchronous") => Runs::Asynchronous,

@@ -48,7 +48,7 @@ fn mix(at: usize, fifth: &str) -> Vec<Kind> {
     half.into_iter().cycle().take(10).cloned().collect()
 }
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let mut verdict = Verdict::default();
     disturbance(&mut verdict)?;
     growth(&mut verdict)?;

@@ -9,6 +9,7 @@
 //! With words, only the rows that contain one of them are measured, and the rows with which they are compared; the names of the
 //! sections are words too. `--quick` takes a minute or two and sees large differences only. `--rounds 15` and `--seconds 5` set
 //! the number of rounds, and the length of a burst of requests over HTTP.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod durable;
 mod floor;

@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, ExprLit, Ident, Item, Lit, Meta, UseTree};
 
 use super::references::{in_attribute, in_tokens};
-use super::{Crate, Function, Module, TypeItem, is_generated, is_reexport};
+use super::{Crate, Module, TypeItem, is_generated, is_reexport};
 use crate::texts;
 
 /// Every crate under `guest/`, `host/` and `adapters/`.

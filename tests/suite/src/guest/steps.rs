@@ -52,6 +52,7 @@ pub(super) fn outside(steps: &[Step], data: &mut Data) -> String {
     codes.join("\n")
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each step")]
 pub(super) fn code(role: Role, step: &Step, data: &mut Data) -> String {
     let string = |import: &str| format!("(call ${import} (local.get $ctx) (i32.const {RESULT})) (call $say_string)");
     match step {

@@ -78,6 +78,14 @@ impl Language {
         (outcome, HAS_BUILT.get())
     }
 
+    /// Builds the modules of the language, which later runs find in the folder.
+    ///
+    /// # Panics
+    /// If a module does not build.
+    pub fn build_modules(self) {
+        modules::places(self);
+    }
+
     fn has(self, asynchronous: bool) -> bool {
         self != Self::TypeScript || !asynchronous
     }

@@ -33,8 +33,8 @@ use pointwork_suite::broken::{self, Broken};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
 use pointwork_suite::differences::Probe;
-use pointwork_suite::fixtures::Fixtures;
-use pointwork_suite::languages::{build_in, compiled};
+use pointwork_suite::fixtures::{Fixture, Fixtures};
+use pointwork_suite::languages::{Language, build_in, compiled};
 use pointwork_suite::matrix::Matrix;
 use pointwork_suite::rows::Rows;
 use pointwork_suite::subject::Subject;
@@ -108,7 +108,30 @@ fn main() -> ExitCode {
         trials.extend(file);
     }
     trials.extend(languages::all(matrix, &fixtures));
+    trials.extend(builds(&fixtures));
     pointwork_test_runner::run(trials)
+}
+
+/// The builds of all guests. The lane `build` runs them first, so that no case runs beside a compiler.
+fn builds(fixtures: &Fixtures) -> Vec<Trial> {
+    let fixture = |fixture: Fixture| {
+        let fixtures = fixtures.clone();
+        let build = move || async move { fixtures.build(fixture).await.map(drop) };
+        trial(format!("builds::{}", fixture.folder()), build)
+    };
+    let modules = |language: Language| {
+        let build = move || async move {
+            language.build_modules();
+            Ok(())
+        };
+        trial(format!("builds::modules_in_{}", language.folder()), build)
+    };
+    let languages = [Language::Rust].into_iter().chain(Language::ALL);
+    Fixture::ALL
+        .into_iter()
+        .map(fixture)
+        .chain(languages.map(modules))
+        .collect()
 }
 
 /// Prints the rows of the specification, each with its tests.
