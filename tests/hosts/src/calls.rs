@@ -61,7 +61,8 @@ fn words(text: &str) -> BTreeSet<&str> {
 /// The text of a file, or of all files below a folder.
 fn read_all(path: &Path) -> io::Result<String> {
     if path.is_file() {
-        return fs::read_to_string(path);
+        // A compiled file of Python is no text.
+        return Ok(String::from_utf8(fs::read(path)?).unwrap_or_default());
     }
     let mut text = String::new();
     for entry in fs::read_dir(path)? {

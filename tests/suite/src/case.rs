@@ -83,16 +83,12 @@ impl Case {
 
 /// Registers the cases of a file, and says what each of them exercises.
 ///
-/// ```text
-/// cases![
-///     host;                                               // what the cases of the file exercise
-///     a_route_is_found: P6;                               // the rows that the case proves
-///     a_header_arrives [RustBasic]: H9 of sdk and adapter; // guests of `tests/guests`; exercises more than the file says
-///     a_route_of_the_host: M1 without guest in hosts;
-/// ];
-/// ```
+/// `cases![host; first: P6; second [RustBasic]: P6, H9 of sdk and adapter; third: M1 without guest in hosts;]`
 ///
-/// A case exercises, beside the host that every case exercises:
+/// The list begins with the parts that the cases of the file exercise. Each case has its name, the guests of `tests/guests` that the
+/// case uses, and the rows of the specification that the case proves. `of` replaces the parts of the file for one case.
+///
+/// Every case exercises the host. The parts are:
 ///
 /// - `sdk`, if code of a guest's SDK can fail the case: declarations, arguments, replies, events and errors.
 /// - `adapter`, if code of an adapter can fail the case.

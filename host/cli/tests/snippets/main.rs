@@ -104,6 +104,16 @@ const EXCEPTIONS: &[Exception] = &[
     ),
     not_run(
         "CONTRIBUTING.md",
+        "cargo test --workspace --test behaviour -- --rows",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
+        "POINTWORK_ALL=1 cargo test --workspace --test behaviour --test hosts",
+        SLOW,
+    ),
+    not_run(
+        "CONTRIBUTING.md",
         "POINTWORK_HOSTS=python cargo test --workspace --test hosts",
         SLOW,
     ),

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::{Language, programs, python};
 
@@ -41,8 +40,7 @@ pub(crate) fn header_that_counts(functions: &[String]) -> String {
 
 /// The functions, properties and classes of the package.
 fn functions_of_python() -> Vec<String> {
-    let mut command: Command = python();
-    let output = command.arg("--public").output().expect("Python starts");
+    let output = python().arg("--public").output().expect("Python starts");
     let text = String::from_utf8(output.stdout).expect("text");
     text.lines().map(str::to_owned).collect()
 }

@@ -1,5 +1,5 @@
-//! The rows of embedding, each with selected cases that prove the row in C and in Python. `open-rows.toml` lists rows X2 to X5 until
-//! there are further bindings, so that the case lists cannot name these rows.
+//! The rows of embedding, each with selected cases that prove the row in C and in Python. `open-rows.toml` lists most of these
+//! rows until there are further bindings, so that the case lists cannot name them. The tests in `mounting.rs` prove the ways of mounting.
 
 use pointwork_suite::cases;
 use pointwork_test_runner::Trial;

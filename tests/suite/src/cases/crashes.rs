@@ -20,7 +20,6 @@ cases![
     the_message_of_a_guests_panic_is_reported: E1 of sdk;
     an_endless_loop_ends_at_the_deadline: E1 of adapter in hosts;
     an_endless_loop_does_not_hold_up_others: E1;
-    a_memory_hog_ends_at_its_limit: E1;
     a_native_handler_that_panics_is_500_and_reported: E1 without guest in hosts;
 ];
 
@@ -133,33 +132,6 @@ async fn an_endless_loop_does_not_hold_up_others(harness: Harness) -> Result<()>
     assert!(!looping.is_finished(), "the other request waited until the loop ended");
     assert_eq!(looping.await??.status, 504);
     live.shutdown().await;
-    Ok(())
-}
-
-async fn a_memory_hog_ends_at_its_limit(harness: Harness) -> Result<()> {
-    let module = at_root(|t| {
-        t.get("hog", Program::new().ends(End::Hog))
-            .get("ok", Program::text("ok"))
-    });
-    let limits = Limits {
-        memory: Some(4 * 1024 * 1024),
-        ..Limits::default()
-    };
-    let live = harness.start(AppSpec::new().load("m", module).limits(limits)).await?;
-    let reply = live.get("/hog").await?;
-    assert_eq!(
-        (reply.status, reply.message().as_deref()),
-        (500, Some("internal error"))
-    );
-    assert_eq!(live.get("/ok").await?.text(), "ok");
-    let crashes = live.crashes().clone();
-    live.shutdown().await;
-    let all = crashes.all();
-    let told: Vec<_> = all
-        .iter()
-        .map(|crash| (crash.kind, crash.limit.as_deref(), crash.route.as_deref()))
-        .collect();
-    assert_eq!(told, [(CrashKind::Trap, Some("memory"), Some("GET /hog"))]);
     Ok(())
 }
 

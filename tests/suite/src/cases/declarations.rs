@@ -9,7 +9,6 @@ use crate::subject::AppSpec;
 
 cases![
     sdk;
-    a_prefix_of_a_slash_is_the_root: D1;
     every_attribute_method_has_routes: D2 of sdk and adapter;
     any_token_is_a_method: D2, D10, A2, A4 of sdk and adapter in hosts;
     each_path_of_a_list_is_a_route_of_its_own: D3;
@@ -47,13 +46,6 @@ pub(super) const ATTRIBUTES: [&str; 20] = [
 /// Whether a reply of status 200 to that method has no body; a reply to CONNECT would open a tunnel.
 pub(super) fn has_no_body(method: &str) -> bool {
     matches!(method, "HEAD" | "CONNECT")
-}
-
-async fn a_prefix_of_a_slash_is_the_root(harness: Harness) -> Result<()> {
-    let live = harness.start(AppSpec::new().load("m", fixed("here", "root"))).await?;
-    assert_eq!(live.get("/here").await?.text(), "root");
-    live.shutdown().await;
-    Ok(())
 }
 
 async fn every_attribute_method_has_routes(harness: Harness) -> Result<()> {

@@ -15,7 +15,6 @@ cases![
     a_route_of_the_very_method_beats_all: A7;
     a_path_without_a_route_is_404: A8;
     a_path_without_that_method_is_405_with_allow: A8 in hosts;
-    allow_lists_head_where_there_is_get: A8;
     head_is_answered_by_get: A8 in hosts;
     a_declared_head_is_its_own: A8;
     options_is_answered_with_allow: A8;
@@ -178,14 +177,6 @@ async fn a_path_without_that_method_is_405_with_allow(harness: Harness) -> Resul
         );
         assert!(!allow.contains(&method.to_owned()), "{allow:?}");
     }
-    live.shutdown().await;
-    Ok(())
-}
-
-async fn allow_lists_head_where_there_is_get(harness: Harness) -> Result<()> {
-    let live = harness.start(get_and_put()).await?;
-    let allow = methods(live.call("POST", "/it/1").await?.header("allow"));
-    assert_eq!(allow, ["GET", "HEAD", "OPTIONS", "PUT"]);
     live.shutdown().await;
     Ok(())
 }

@@ -11,13 +11,9 @@ crate::cases! {
     what_is_no_request_gets_400_and_the_end: A1,
     what_follows_a_good_request_is_refused_as_well: A1,
     a_later_version_of_http_1_is_refused: A1,
-    a_transfer_coding_in_http_1_0_is_refused: A1,
     the_refusal_of_a_later_request_says_that_the_connection_closes: A1,
     a_host_that_is_missing_or_doubled_is_refused_by_the_router: A1,
     a_malformed_host_is_refused_by_the_router: A1,
-    a_bad_escape_is_refused_and_the_connection_goes_on: A1 P8,
-    an_authority_in_the_target_does_not_stand_in_for_the_host: A1,
-    http_1_0_needs_no_host: A1,
     line_ends_may_lack_their_carriage_return: A1,
 }
 
@@ -90,17 +86,6 @@ async fn a_later_version_of_http_1_is_refused(on: On) {
     );
 }
 
-async fn a_transfer_coding_in_http_1_0_is_refused(on: On) {
-    let server = Server::plain(on).await;
-    let reply = server
-        .raw("GET /hello HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
-        .await;
-    assert!(
-        reply.starts_with("HTTP/1.") && reply[8..].starts_with(" 400 "),
-        "{reply}"
-    );
-}
-
 async fn the_refusal_of_a_later_request_says_that_the_connection_closes(on: On) {
     let server = Server::plain(on).await;
     let mut client = server.client().await;
@@ -136,26 +121,6 @@ async fn a_host_that_is_missing_or_doubled_is_refused_by_the_router(on: On) {
 
 async fn a_malformed_host_is_refused_by_the_router(on: On) {
     refused_by_the_router(on, &["GET /hello HTTP/1.1\r\nhost: a b\r\n\r\n"]).await;
-}
-
-async fn a_bad_escape_is_refused_and_the_connection_goes_on(on: On) {
-    let server = Server::plain(on).await;
-    let mut client = server.client().await;
-    let reply = client.get("/echo/%zz").await;
-    assert_eq!(reply.status(), 400);
-    assert!(reply.body.starts_with("{\"message\":"), "{}", reply.body);
-    assert!(reply.all("connection").is_empty(), "{reply:?}");
-    assert_eq!(client.get("/hello").await.body, "hello");
-}
-
-async fn an_authority_in_the_target_does_not_stand_in_for_the_host(on: On) {
-    let reply = Server::plain(on).await.raw("GET http://a/hello HTTP/1.1\r\n\r\n").await;
-    assert!(reply.starts_with("HTTP/1.1 400 "), "{reply}");
-}
-
-async fn http_1_0_needs_no_host(on: On) {
-    let reply = Server::plain(on).await.raw("GET /hello HTTP/1.0\r\n\r\n").await;
-    assert!(reply.ends_with("\r\n\r\nhello"), "{reply}");
 }
 
 async fn line_ends_may_lack_their_carriage_return(on: On) {

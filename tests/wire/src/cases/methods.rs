@@ -12,7 +12,6 @@ crate::cases! {
     a_method_that_is_not_served_never_reaches_a_route: A3,
     another_method_is_405_with_the_core_s_allow: A8,
     a_method_of_no_frameworks_list_is_405_with_the_core_s_allow: A8,
-    options_and_head_are_the_core_s: A8,
 }
 
 /// Methods that every framework with a list of methods knows.
@@ -106,19 +105,4 @@ async fn a_method_of_no_frameworks_list_is_405_with_the_core_s_allow(on: On) {
     let reply = server.client().await.ask("get", "/dav").await;
     assert_eq!(reply.status(), 405);
     assert_eq!(reply.all("allow"), ["OPTIONS, SEARCH"]);
-}
-
-async fn options_and_head_are_the_core_s(on: On) {
-    let server = Server::plain(on).await;
-    let mut client = server.client().await;
-    let reply = client.ask("OPTIONS", "/hello").await;
-    assert_eq!(reply.status(), 204, "{reply:?}");
-    assert_eq!(reply.all("allow"), ["GET, HEAD, OPTIONS"]);
-    let head = server
-        .exchange("HEAD /hello HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
-        .await;
-    assert!(
-        head.contains("content-length: 5\r\n") && head.ends_with("\r\n\r\n"),
-        "{head}"
-    );
 }

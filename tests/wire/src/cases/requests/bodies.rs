@@ -70,6 +70,7 @@ super::rows! {
     Coded coding_folded "9112 5.2" "transfer-encoding:\r\n chunked" => "400";
     Coded coding_in_a_name_with_a_cr "9112 2.2" "x: y\rtransfer-encoding: chunked" => "400";
     Raw coding_in_http_1_0 "9112 6.1" "POST /it HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" => "400";
+    Raw coding_of_gzip_in_http_1_0 "9112 6.1" "POST /it HTTP/1.0\r\ntransfer-encoding: gzip\r\n\r\n0\r\n\r\n" => "400 or 501";
     Raw coding_and_keep_alive_in_http_1_0 "9112 6.1" "POST /it HTTP/1.0\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" => "400";
     Coded coding_behind_a_length "9112 6.3" "content-length: 5\r\ntransfer-encoding: chunked" => "400";
     Coded coding_before_a_length "9112 6.3" "transfer-encoding: chunked\r\ncontent-length: 5" => "400";

@@ -22,6 +22,7 @@ super::rows! {
     Line a_method_alone "9112 3" "GET" => "400";
     Line a_method_and_a_space "9112 3" "GET " => "400";
     Line a_line_of_http_0_9 "9112 3" "GET /it" => "400";
+    Line an_empty_target "9112 3" "GET  HTTP/1.1" => "400";
     Line two_spaces_before_the_target "9112 3" "GET  /it HTTP/1.1" => "400";
     Line two_spaces_before_the_version "9112 3" "GET /it  HTTP/1.1" => "400";
     Line a_space_behind_the_version "9112 3" "GET /it HTTP/1.1 " => "400";
