@@ -82,12 +82,18 @@ pub fn keep_compiled(directory: &Path) -> Result<(), pointwork::Error> {
     Ok(())
 }
 
-fn options(limits: &Limits) -> AppOptions {
+/// The usual options, with a compiler that compiles the module of an SDK once for all programs.
+pub fn usual_options() -> AppOptions {
     let mut options = AppOptions::new();
+    options.compile.worker = crate::languages::compiler();
+    options
+}
+
+fn options(limits: &Limits) -> AppOptions {
+    let mut options = usual_options();
     // The pool reserves address space for each instance that it may hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
-    options.compile.worker = crate::languages::compiler();
     if crate::languages::is_interpreted() {
         // The interpreter of Python takes a debug build half a minute, and other cases run as well.
         options.compile.time = Duration::from_secs(300);

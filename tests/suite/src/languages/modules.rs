@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::Result;
 
 use super::{Language, slot};
-use crate::fixtures::{guests_dir, python_guest, rust, typescript};
+use crate::fixtures::{RUNNER, guests_dir, python_guest, rust, typescript};
 
 /// The folder of the built modules and of their compiled code.
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
@@ -69,7 +69,7 @@ fn all(language: Language) -> &'static [Module] {
 /// An entry is a file of the module, or the features of its crate.
 fn build(language: Language, entry: &str) -> Result<Module> {
     let component = match language {
-        Language::Rust => rust::build(&guests_dir().join("runner"), directory(), rust::PLAIN, "guest", entry)?,
+        Language::Rust => rust::build(&guests_dir().join(RUNNER), directory(), rust::PLAIN, "guest", entry)?,
         Language::TypeScript => typescript::build(directory(), entry)?,
         Language::Python => python_guest::build(directory(), entry)?,
     };

@@ -109,6 +109,11 @@ fn metadata(pairs: &[(String, String)], language: Language) -> Result<Value, Can
 fn controller((number, controller): (usize, &Controller), language: Language) -> Result<Value, Cannot> {
     let mut routes = Vec::new();
     for route in &controller.routes {
+        let end = route.program.end;
+        assert!(
+            !matches!(end, End::Result(_) | End::Fail(..)),
+            "a handler cannot end with {end:?}"
+        );
         let mut told = json!({
             "name": route.name,
             "method": route.method,
@@ -139,6 +144,8 @@ fn channel(channel: &Channel, language: Language) -> Result<Value, Cannot> {
     }
     let mut listeners = Vec::new();
     for listener in &channel.listeners {
+        let end = listener.program.end;
+        assert!(!matches!(end, End::Throw(_)), "a listener cannot end with {end:?}");
         let mut told = json!({ "event": listener.event, "program": program(&listener.program, language)? });
         add_metadata(&mut told, &listener.metadata, language)?;
         listeners.push(told);

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Result, ensure};
 use http::{HeaderValue, Request};
 use pointwork::{App, AppOptions, Body, Context, Delivery, Failure, Payload};
+use pointwork_suite::app::usual_options;
 use pointwork_suite::guest::{Controller, Guest, Program, Step};
 use tokio::task::unconstrained;
 use tracing::span::{Attributes, Id, Record};
@@ -83,8 +84,28 @@ fn allocations(app: &App, path: &str, body: &'static str, id: Option<&'static st
     Ok(usual.map_or(0, |(count, _)| count))
 }
 
-/// An application with a handler and a module, which listens to `quiet:hear`.
-pub(crate) async fn application(options: AppOptions) -> Result<App> {
+/// The modules of the application, one for each form, with their names.
+pub(crate) fn modules() -> [(&'static str, Vec<u8>); 2] {
+    let guest = |prefix: &str| {
+        Guest::with(
+            Controller::new("Wasm", prefix)
+                .get(":id", Program::new().param("id"))
+                .get(":id/call", Program::new().call("quiet:hear"))
+                .get(":id/emit", Program::new().emit("quiet:hear"))
+                .post("body", Program::new().step(Step::Body)),
+        )
+    };
+    [
+        ("wasm", guest("wasm").build()),
+        ("async", guest("async").asynchronous().build()),
+    ]
+}
+
+/// An application with handlers and these modules, which listens to `quiet:hear`.
+pub(crate) async fn application<B: AsRef<[u8]>>(
+    options: AppOptions,
+    modules: impl IntoIterator<Item = (&str, B)>,
+) -> Result<App> {
     let app = App::with_options(options)?;
     app.get("/native/:id", |ctx: Context| async move {
         ctx.param("id").map(str::to_owned)
@@ -96,23 +117,14 @@ pub(crate) async fn application(options: AppOptions) -> Result<App> {
     app.channel("quiet").on_raw("hear", |_: Delivery, _: Payload| async {
         Ok::<_, Failure>(Payload::null())
     })?;
-    let guest = |prefix: &str| {
-        Guest::with(
-            Controller::new("Wasm", prefix)
-                .get(":id", Program::new().param("id"))
-                .get(":id/call", Program::new().call("quiet:hear"))
-                .get(":id/emit", Program::new().emit("quiet:hear"))
-                .post("body", Program::new().step(Step::Body)),
-        )
-    };
-    app.module("wasm").bytes(guest("wasm").build()).load().await?;
-    let asynchronous = guest("async").asynchronous();
-    app.module("async").bytes(asynchronous.build()).load().await?;
+    for (name, component) in modules {
+        app.module(name).bytes(component.as_ref()).load().await?;
+    }
     Ok(app)
 }
 
 async fn the_allocations_of_a_request_are_as_counted() -> Result<()> {
-    let app = application(AppOptions::new()).await?;
+    let app = application(usual_options(), modules()).await?;
     let mut complaints = Vec::new();
     for (kind, path, body, expected) in [
         ("no route", "/nowhere", "", 6),
@@ -168,9 +180,9 @@ impl Subscriber for Taking {
 
 async fn a_request_makes_no_span_and_no_line_unless_they_are_wanted() -> Result<()> {
     for (wanted, of_a_handler, of_none) in [(false, 0, 0), (true, 2, 1)] {
-        let mut options = AppOptions::new();
+        let mut options = usual_options();
         options.router.access_log = wanted;
-        let app = application(options).await?;
+        let app = application(options, modules()).await?;
         for (path, expected) in [
             ("/nowhere", of_none),
             ("/native/42", of_a_handler),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use pointwork_suite::case::Part;
 use pointwork_suite::cases;
-use pointwork_suite::fixtures::{Fixture, guests_dir};
+use pointwork_suite::fixtures::{Fixture, RUNNER, guests_dir};
 use pointwork_suite::rows::Rows;
 use pointwork_wire_tests::differences::Differences;
 
@@ -60,7 +60,8 @@ async fn the_words_of_a_case_agree() -> Result<()> {
 }
 
 async fn every_guest_folder_is_a_fixture() -> Result<()> {
-    let known: BTreeSet<_> = Fixture::ALL.iter().map(|fixture| fixture.folder().to_owned()).collect();
+    let fixtures = Fixture::ALL.iter().map(|fixture| fixture.folder());
+    let known: BTreeSet<_> = fixtures.chain([RUNNER]).map(str::to_owned).collect();
     let entries = std::fs::read_dir(guests_dir()).unwrap().map(Result::unwrap);
     let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
     let found: BTreeSet<_> = folders

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::Limited;
-use pointwork::{App, AppOptions, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, Payload, StateDirectory};
+use pointwork::{App, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, Payload, StateDirectory};
+use pointwork_suite::app::usual_options;
 use pointwork_suite::guest::{Channel, Controller, End, Guest, Program};
 use pointwork_suite::logs::Logs;
 use tokio::sync::{Notify, oneshot};
@@ -47,7 +48,7 @@ fn guest(asynchronous: bool) -> Vec<u8> {
 }
 
 async fn requests_are_answered_as_on_an_adapter() -> Result<()> {
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     let reply = app.handle(get("/sync/text")?).await;
     ensure!(reply.status() == StatusCode::NOT_FOUND, "before any route: {reply:?}");
     app.module("shop").bytes(guest(false)).load().await?;
@@ -70,7 +71,7 @@ async fn requests_are_answered_as_on_an_adapter() -> Result<()> {
 }
 
 async fn it_counts_as_no_adapter() -> Result<()> {
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     app.module("shop").bytes(guest(false)).load().await?;
     app.set_global_prefix("api")?;
     ensure!(text(app.handle(get("/api/sync/text")?).await).await? == "text");
@@ -81,7 +82,7 @@ async fn it_counts_as_no_adapter() -> Result<()> {
 
 async fn a_listener_sends_a_request_to_the_module_that_called_it() -> Result<()> {
     for asynchronous in [false, true] {
-        let app = App::new()?;
+        let app = App::with_options(usual_options())?;
         let within = app.clone();
         app.channel("gate").on_raw("pass", move |_, _| {
             let app = within.clone();
@@ -119,7 +120,7 @@ impl Gate {
 
 /// An application with the module in both forms, a native handler, and a gate that they wait for.
 async fn gated(drain: Duration) -> Result<(App, Arc<Gate>)> {
-    let app = App::with_options(AppOptions::new().max_instances(100).drain(drain))?;
+    let app = App::with_options(usual_options().max_instances(100).drain(drain))?;
     let gate = Arc::<Gate>::default();
     let (native, called) = (gate.clone(), gate.clone());
     app.get("/native/gate", move |_: Context| {
@@ -239,7 +240,7 @@ async fn a_closed_application_refuses_everything() -> Result<()> {
 
 async fn a_restart_restores_a_module_whose_event_names_were_allowed() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let start = || App::with_options(AppOptions::new().state(StateDirectory::open(folder.path())?));
+    let start = || App::with_options(usual_options().state(StateDirectory::open(folder.path())?));
     let listening = |channel: &str, event: &str| {
         let channel = Channel::new(channel).on(event, Program::new());
         Guest::new().channel(channel).build()
@@ -309,7 +310,7 @@ async fn a_drop_without_a_close_tells_what_is_lost() -> Result<()> {
 }
 
 async fn a_limit_for_bodies_around_it_keeps_its_status() -> Result<()> {
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     app.post("/echo", |context: Context| async move { context.bytes().await })?;
     let post = Request::post("/echo").header("host", "test");
     let reply = app.handle(post.body(Limited::new(Body::from("four"), 3))?).await;

@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Bytes;
-use pointwork::{App, AppOptions, ConnectOptions, Context, ServerRefused, StateDirectory};
+use pointwork::{App, ConnectOptions, Context, ServerRefused, StateDirectory};
 use pointwork_hyper::{Hyper, HyperLayer};
+use pointwork_suite::app::usual_options;
 use pointwork_suite::guest::{Controller, Guest, Program};
 use tower::{Layer as _, ServiceExt as _, service_fn};
 
@@ -60,7 +61,7 @@ async fn get(layer: &HyperLayer, target: &str) -> Result<(u16, String)> {
 }
 
 async fn a_module_that_claims_another_path_is_refused() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     app.connect_to(hyper.clone(), claiming(&["shop"]))?;
     app.module("m").bytes(module(&["shop", "shop/:id"])).load().await?;
     let error = app.module("other").bytes(module(&["login"])).load().await.unwrap_err();
@@ -77,7 +78,7 @@ async fn a_module_that_claims_another_path_is_refused() -> Result<()> {
 }
 
 async fn a_swap_that_claims_another_path_is_refused() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     app.connect_to(hyper.clone(), claiming(&["shop"]))?;
     app.module("m").bytes(module(&["shop"])).load().await?;
     for path in ["login", ":any", "*rest", "/"] {
@@ -95,7 +96,7 @@ async fn a_swap_that_claims_another_path_is_refused() -> Result<()> {
 }
 
 async fn a_claim_is_compared_segment_by_segment() -> Result<()> {
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     app.connect_to(Hyper::new(), claiming(&["admin/reports", "caf%C3%A9"]))?;
     for (number, (path, allowed)) in [
         ("admin/reports", true),
@@ -117,7 +118,7 @@ async fn a_claim_is_compared_segment_by_segment() -> Result<()> {
 }
 
 async fn a_claim_begins_after_the_global_prefix() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     app.connect_to(hyper.clone(), claiming(&["shop"]).prefix("api"))?;
     app.module("m").bytes(module(&["shop"])).load().await?;
     assert!(app.module("n").bytes(module(&["api/shop"])).load().await.is_err());
@@ -126,7 +127,7 @@ async fn a_claim_begins_after_the_global_prefix() -> Result<()> {
 }
 
 async fn a_module_that_is_loaded_already_is_held_back_and_named() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     let (refusals, mut refused) = tokio::sync::mpsc::unbounded_channel();
     app.channel("server").on(ServerRefused, move |refusal| {
         let _ = refusals.send(refusal);
@@ -147,7 +148,7 @@ async fn a_module_that_is_loaded_already_is_held_back_and_named() -> Result<()> 
 
 async fn a_module_of_the_state_directory_is_held_back_at_a_restart() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let options = || Ok::<_, anyhow::Error>(AppOptions::new().state(StateDirectory::open(folder.path())?));
+    let options = || Ok::<_, anyhow::Error>(usual_options().state(StateDirectory::open(folder.path())?));
     let base = module(&["shop"]);
     {
         let app = App::with_options(options()?)?;
@@ -177,7 +178,7 @@ async fn a_module_of_the_state_directory_is_held_back_at_a_restart() -> Result<(
 }
 
 async fn a_claim_with_a_parameter_is_refused() -> Result<()> {
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     for claim in [":any", "*rest", "a/:b"] {
         let error = app.connect_to(Hyper::new(), claiming(&[claim])).unwrap_err();
         assert!(
@@ -190,7 +191,7 @@ async fn a_claim_with_a_parameter_is_refused() -> Result<()> {
 }
 
 async fn a_route_outside_the_prefix_is_shown_as_unavailable() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     app.get("early", |_: Context| async { "early" })?;
     app.connect_to(hyper.clone(), ConnectOptions::new().prefix("api"))?;
     app.get("late", |_: Context| async { "late" })?;
@@ -211,14 +212,14 @@ async fn a_route_outside_the_prefix_is_shown_as_unavailable() -> Result<()> {
 }
 
 async fn an_adapter_is_connected_once() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     // A connection that was refused is none.
     assert!(
         app.connect_to(hyper.clone(), ConnectOptions::new().prefix("%"))
             .is_err()
     );
     app.connect_to(hyper.clone(), ConnectOptions::new())?;
-    for again in [&app, &App::new()?] {
+    for again in [&app, &App::with_options(usual_options())?] {
         let error = again.connect_to(hyper.clone(), ConnectOptions::new()).unwrap_err();
         assert!(
             pointwork_core::error_chain(&error).contains("connected before"),
@@ -230,7 +231,7 @@ async fn an_adapter_is_connected_once() -> Result<()> {
 }
 
 async fn in_front_of_itself_the_outer_one_answers() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     app.get("a", |_: Context| async { "a" })?;
     app.connect_to(hyper.clone(), ConnectOptions::new())?;
     let theirs = service_fn(async |_: Request<Empty<Bytes>>| Ok::<_, Infallible>(Response::new("theirs".to_owned())));
@@ -246,7 +247,7 @@ async fn in_front_of_itself_the_outer_one_answers() -> Result<()> {
 
 /// A router of the user's that takes the prefix off, and one that does not (spec G6).
 async fn a_prefix_given_to_the_application_and_to_the_mount_doubles_the_path() -> Result<()> {
-    let (app, hyper) = (App::new()?, Hyper::new());
+    let (app, hyper) = (App::with_options(usual_options())?, Hyper::new());
     app.set_global_prefix("api")?.get("a", |_: Context| async { "a" })?;
     app.connect_to(hyper.clone(), ConnectOptions::new())?;
     let (whole, stripped) = (hyper.below(), hyper.service());

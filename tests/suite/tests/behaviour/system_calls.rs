@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
@@ -16,14 +17,14 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use pointwork::{AppOptions, Body, ConnectOptions, Context};
+use pointwork::{App, AppOptions, Body, ConnectOptions, Context};
 use pointwork_hyper::Hyper;
 use pointwork_wire_tests::PATIENCE;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::task::unconstrained;
 
-use crate::allocations::application;
+use crate::allocations::{application, modules};
 use crate::ptrace::{self, Calls, Span, mark};
 use crate::trials;
 
@@ -34,6 +35,9 @@ trials! {
 
 /// With this variable the test binary is the process that is traced; its value is what the process does.
 const VARIABLE: &str = "POINTWORK_TRACED";
+
+/// The folder with the modules of that process, which starts no process itself: what builds and compiles modules starts some.
+const MODULES: &str = "POINTWORK_TRACED_MODULES";
 
 /// The kinds of requests, each with its path and its body.
 const KINDS: [(&str, &str, &str); 11] = [
@@ -112,8 +116,12 @@ fn usual<T: Ord>(items: impl Iterator<Item = T>) -> Option<T> {
 
 /// Traces this program as the process that does so.
 fn trace(what: &str) -> Result<Vec<Span>> {
+    let folder = tempfile::tempdir()?;
+    for (name, component) in modules() {
+        fs::write(folder.path().join(name), component)?;
+    }
     let mut command = Command::new(std::env::current_exe()?);
-    command.env(VARIABLE, what);
+    command.env(VARIABLE, what).env(MODULES, folder.path());
     ptrace::trace(command, |input, output| {
         let mut address = String::new();
         BufReader::new(output).read_line(&mut address)?;
@@ -121,6 +129,14 @@ fn trace(what: &str) -> Result<Vec<Span>> {
         drop(input);
         sent
     })
+}
+
+/// The application of that process.
+async fn traced_application() -> Result<App> {
+    let folder = PathBuf::from(std::env::var_os(MODULES).context("the folder of the modules")?);
+    let module = |name| Ok((name, fs::read(folder.join(name))?));
+    let modules: Vec<_> = ["wasm", "async"].into_iter().map(module).collect::<Result<_>>()?;
+    application(AppOptions::new(), modules).await
 }
 
 /// Runs as that process, if this is it.
@@ -149,7 +165,7 @@ fn method(body: &str) -> &'static str {
 
 /// Makes the requests on this thread.
 async fn request() -> Result<()> {
-    let app = application(AppOptions::new()).await?;
+    let app = traced_application().await?;
     for (number, (kind, path, body)) in (1..).zip(KINDS) {
         for count in 0..FIRST + REQUESTS {
             if count == FIRST {
@@ -170,7 +186,7 @@ async fn request() -> Result<()> {
 
 /// Serves on this thread until the input ends, with Pointwork or with hyper alone.
 async fn serve(what: &str) -> Result<()> {
-    let app = application(AppOptions::new()).await?;
+    let app = traced_application().await?;
     app.get("/mark/:number", |ctx: Context| async move {
         mark(ctx.param("number")?.parse().ok()?);
         Some("")

@@ -10,6 +10,7 @@ use http::{Request, StatusCode};
 use pointwork::{
     Access, App, Body, Context, Delivery, Directory, Failure, Grants, ModuleLimits, ModuleOptions, Payload,
 };
+use pointwork_suite::app::usual_options;
 use pointwork_suite::fixtures::{Fixture, Fixtures};
 use pointwork_suite::guest::{Controller, Guest, Program};
 use tokio::sync::Semaphore;
@@ -48,7 +49,7 @@ async fn join(answer: thread::JoinHandle<(StatusCode, String)>) -> Result<(Statu
 /// An application with a module, in both forms, whose handler waits for the event `gate:pass` until the gate has
 /// permits.
 async fn gated(limits: &ModuleLimits) -> Result<(App, Arc<Semaphore>)> {
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     let gate = Arc::new(Semaphore::new(0));
     let waiting = gate.clone();
     app.channel("gate").on_raw("pass", move |_: Delivery, _: Payload| {
@@ -128,7 +129,7 @@ async fn wasi_reads_a_file() -> Result<()> {
     let component = fixtures.build(Fixture::RustWasi).await?;
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("note"), "written")?;
-    let app = App::new()?;
+    let app = App::with_options(usual_options())?;
     let grants = Grants::new()
         .clocks()
         .random()
