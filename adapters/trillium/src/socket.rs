@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf, co
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 use trillium::Conn;
 use trillium_http::Conn as HttpConn;
 use trillium_server_common::{AsyncRead, AsyncWrite, Transport};
@@ -25,7 +25,8 @@ use trillium_server_common::{AsyncRead, AsyncWrite, Transport};
 use crate::disconnect::Client;
 use crate::head_buffer::HeadBuffer;
 
-/// The longest time that the rest of a request's body is read that no handler wanted.
+/// The longest time that the rest of a request's body is read that no handler wanted. Real time decides: the network needs this
+/// time.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A connection that ends when its client takes too long to send a head, or to take a reply.
@@ -38,7 +39,6 @@ pub(crate) struct Socket {
     peer: SocketAddr,
     max_header_bytes: usize,
     phase: Phase,
-    timers: Timers,
     deadlines: Deadlines,
     timer: Timer,
     framing: Framing,
@@ -72,15 +72,13 @@ impl Socket {
         options: &ServerOptions,
         permit: OwnedSemaphorePermit,
     ) -> Self {
-        let timers = timers(options);
         Self {
             stream: Some(stream),
             peer,
             max_header_bytes: options.max_header_bytes as usize,
             phase: Phase::Head,
             deadlines: Deadlines::new(options),
-            timer: Timer::new(timers.clone()),
-            timers,
+            timer: Timer::new(timers(options)),
             // trillium strips line feeds, CRs and form feeds from the end of a line.
             framing: Framing::new(options.max_header_bytes).strict(),
             head: HeadBuffer::default(),
@@ -289,10 +287,10 @@ impl Drop for Socket {
         {
             // Closing a socket with unread bytes in it resets the connection, and the reset may overtake the reply: a
             // client that uploads too much would never see its 413.
-            let (permit, timers) = (self.permit.take(), self.timers.clone());
+            let permit = self.permit.take();
             runtime.spawn(async move {
                 if stream.shutdown().await.is_ok() {
-                    let _ = timers.timeout(LINGER, copy(&mut stream, &mut sink())).await;
+                    let _ = timeout(LINGER, copy(&mut stream, &mut sink())).await;
                 }
                 drop(permit);
             });

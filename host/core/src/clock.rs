@@ -53,6 +53,11 @@ impl Clock {
         Self(Some(source))
     }
 
+    /// Whether this is the real clock.
+    pub fn is_real(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The current time.
     #[inline]
     pub fn now(&self) -> Instant {

@@ -14,10 +14,12 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy, sink};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::state::ConnectionState;
 
-/// The longest time that a closed connection still reads from its client, see [`Io::linger`].
+/// The longest time that a closed connection still reads from its client, see [`Io::linger`]. Real time decides: the network needs
+/// this time.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A socket that gives back the bytes of the first read, makes a request with two framings malformed (see [`Framing`]), and
@@ -56,8 +58,7 @@ impl Io {
     pub(crate) async fn linger(mut self) {
         // hyper did so already, except after a successful CONNECT and some errors; twice does no harm.
         if self.stream.shutdown().await.is_ok() {
-            let timers = self.state.timers.clone();
-            let _ = timers.timeout(LINGER, copy(&mut self.stream, &mut sink())).await;
+            let _ = timeout(LINGER, copy(&mut self.stream, &mut sink())).await;
         }
     }
 

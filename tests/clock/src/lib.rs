@@ -47,10 +47,13 @@
 mod threads;
 mod timers;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use event_listener::Event;
+use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use pointwork_core::{Clock, Sleep, TimeSource};
 
@@ -124,12 +127,33 @@ impl TestClock {
 
     /// Waits until a timer exists whose deadline is `left` from now, give or take a millisecond: some deadlines are rounded up.
     pub async fn until_timer(&self, left: Duration) {
+        self.until_timers(1, left).await;
+    }
+
+    /// Waits until `count` timers exist whose deadlines are `left` from now, give or take a millisecond.
+    pub async fn until_timers(&self, count: usize, left: Duration) {
         loop {
             let changed = self.0.changed.listen();
-            if self.timers().into_iter().any(|timer| timer.abs_diff(left) <= ROUNDING) {
+            let timers = self.timers().into_iter();
+            if timers.filter(|timer| timer.abs_diff(left) <= ROUNDING).count() >= count {
                 return;
             }
             changed.await;
+        }
+    }
+
+    /// Runs `work` to its end. As soon as a timer exists whose deadline is `left` from now, the time moves past this deadline.
+    ///
+    /// # Panics
+    /// As [`advance`](Self::advance).
+    pub async fn elapse<T>(&self, left: Duration, work: impl Future<Output = T>) -> T {
+        let moving = async {
+            self.until_timer(left).await;
+            self.advance(left + ROUNDING).await;
+        };
+        match select(pin!(work), pin!(moving)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(((), work)) => work.await,
         }
     }
 

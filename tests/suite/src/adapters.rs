@@ -1,6 +1,7 @@
 //! The adapters as subjects of the suite.
 
 use pointwork_core::{BoxFuture, ServerOptions};
+use pointwork_test_clock::TestClock;
 use pointwork_wire_tests::On;
 
 use crate::app::{Wrap, start};
@@ -59,6 +60,8 @@ impl Subject for OnAdapter {
     }
 
     fn start(&self, app: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {
-        Box::pin(start((self.on.open)(ServerOptions::new()), self.wrap, app))
+        let clock = app.time().map(TestClock::clock);
+        let options = ServerOptions::new().clock(clock.unwrap_or_default());
+        Box::pin(start((self.on.open)(options), self.wrap, app))
     }
 }

@@ -13,8 +13,10 @@ use pointwork_core::{
     Router, Staged, Transport,
 };
 
+use pointwork_test_clock::TestClock;
 use pointwork_wire_tests::Adapter;
 use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::subject::{AppSpec, Control, Limits, ModuleSettings, Refusal, Step};
@@ -53,19 +55,27 @@ pub(crate) async fn start(
     wrap: Option<Wrap>,
     spec: AppSpec,
 ) -> Result<Box<dyn Control>, Refusal> {
+    let time = spec.time().cloned();
     let (steps, limits) = spec.into_parts();
-    let app = App::with_options(options(&limits)).map_err(|error| Refusal::from_error(&error))?;
+    let app = App::with_options(options(&limits, time.as_ref())).map_err(|error| Refusal::from_error(&error))?;
     let transport: Arc<dyn Transport> = adapter.clone();
     let transport = wrap.map_or(transport.clone(), |wrap| wrap(transport));
     for step in steps {
-        apply(&app, &transport, step).await?;
+        apply(&app, &transport, time.is_some(), step).await?;
     }
-    let serving = serve(&*adapter, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let threads = time.as_ref().map(ServerThreads::start).transpose()?;
+    let serving = match &threads {
+        None => serve(&*adapter, address).await?,
+        Some(threads) => threads.run(async move { serve(&*adapter, address).await }).await?,
+    };
     Ok(Box::new(Running {
         app,
         transport,
+        is_timed: time.is_some(),
         address: serving.address,
         stop: Stop(Mutex::new(serving.stop)),
+        _threads: threads,
     }))
 }
 
@@ -89,8 +99,9 @@ pub fn usual_options() -> AppOptions {
     options
 }
 
-fn options(limits: &Limits) -> AppOptions {
+fn options(limits: &Limits, time: Option<&TestClock>) -> AppOptions {
     let mut options = usual_options();
+    options.clock = time.map(TestClock::clock).unwrap_or_default();
     // The pool reserves address space for each instance that it may hold, and as many cases run at a time as there are
     // cores, each with an application or two.
     options.max_instances = 100;
@@ -105,8 +116,9 @@ fn options(limits: &Limits) -> AppOptions {
     let without_cache = limits.without_cache || options.compile.worker.is_some();
     options.cache = CACHE.get().filter(|_| !without_cache).cloned();
     if let Some(deadline) = limits.deadline {
-        let deadline = deadline * crate::languages::patience();
-        options.router.deadline = Some(deadline);
+        // A clock that the case moves gives every language the time that it needs.
+        let patience = if time.is_some() { 1 } else { crate::languages::patience() };
+        options.router.deadline = Some(deadline * patience);
     }
     options.router.stream_body_limit = limits.stream_body;
     if let Some(body) = limits.body {
@@ -139,11 +151,11 @@ fn options(limits: &Limits) -> AppOptions {
     options
 }
 
-async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<(), Refusal> {
+async fn apply(app: &App, transport: &Arc<dyn Transport>, is_timed: bool, step: Step) -> Result<(), Refusal> {
     let done = match step {
         Step::Load(name, component) => app.module(name).bytes(&*component).load().await.map(drop),
         Step::LoadWith(name, component, options) => {
-            let options = module_options(&name, options)?;
+            let options = module_options(&name, options, is_timed)?;
             let module = app.module(name).bytes(&*component).options(options);
             module.load().await.map(drop)
         }
@@ -154,7 +166,7 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
             .map(drop),
         Step::Swap(name, bytes) => app.module(name).bytes(&*bytes).swap().await.map(drop),
         Step::SwapWith(name, bytes, options) => {
-            let options = module_options(&name, options)?;
+            let options = module_options(&name, options, is_timed)?;
             let module = app.module(name).bytes(&*bytes).options(options);
             module.swap().await.map(drop)
         }
@@ -170,17 +182,20 @@ async fn apply(app: &App, transport: &Arc<dyn Transport>, step: Step) -> Result<
 }
 
 /// The options with their grants and variables.
-fn module_options(name: &str, settings: ModuleSettings) -> Result<ModuleOptions, Refusal> {
+fn module_options(name: &str, settings: ModuleSettings, is_timed: bool) -> Result<ModuleOptions, Refusal> {
     let ModuleSettings {
         mut options,
         grant,
         variables,
     } = settings;
     if let Some(limits) = &mut options.limits {
-        let patience = crate::languages::patience();
         limits.memory += crate::languages::memory();
-        limits.queue_wait = crate::languages::queue_wait(limits.queue_wait);
-        limits.deadline = limits.deadline.map(|deadline| deadline * patience);
+        // A clock that the case moves gives every language the time that it needs.
+        if !is_timed {
+            let patience = crate::languages::patience();
+            limits.queue_wait = crate::languages::queue_wait(limits.queue_wait);
+            limits.deadline = limits.deadline.map(|deadline| deadline * patience);
+        }
     }
     if grant.is_null() && variables.is_null() {
         return Ok(options);
@@ -225,11 +240,43 @@ fn register(
     done.map(drop)
 }
 
+/// The threads of the server of an application that follows a clock of a case. The clock knows these threads, and none of the case.
+struct ServerThreads(Option<Runtime>);
+
+impl ServerThreads {
+    fn start(time: &TestClock) -> Result<Self, Refusal> {
+        let time = time.clone();
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(2).enable_all();
+        let runtime = builder.on_thread_start(move || time.register_thread()).build();
+        let runtime = runtime.map_err(|error| Refusal::from_error(&error))?;
+        Ok(Self(Some(runtime)))
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let runtime = self.0.as_ref().expect("the threads run until they are dropped");
+        runtime.spawn(work).await.map_err(|error| Refusal::from_error(&error))?
+    }
+}
+
+impl Drop for ServerThreads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 struct Running {
     app: App,
     transport: Arc<dyn Transport>,
+    is_timed: bool,
     address: SocketAddr,
     stop: Stop,
+    _threads: Option<ServerThreads>,
 }
 
 /// A future that is only ever taken out as a whole; the mutex makes it `Sync`.
@@ -241,7 +288,7 @@ impl Control for Running {
     }
 
     fn apply(&self, step: Step) -> BoxFuture<'_, Result<(), Refusal>> {
-        Box::pin(apply(&self.app, &self.transport, step))
+        Box::pin(apply(&self.app, &self.transport, self.is_timed, step))
     }
 
     fn routes(&self) -> Vec<RouteRecord> {
@@ -265,8 +312,11 @@ impl Control for Running {
     }
 
     fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {
-        let Self { app, stop, .. } = *self;
+        let Self {
+            app, stop, _threads, ..
+        } = *self;
         Box::pin(async move {
+            let _threads = _threads;
             stop.0.into_inner().unwrap_or_else(PoisonError::into_inner).await;
             while app.bus().waiting() > 0 {
                 tokio::time::sleep(Duration::from_millis(1)).await;

@@ -14,6 +14,7 @@ use pointwork_core::{
     BoxFuture, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
 };
 
+use pointwork_test_clock::TestClock;
 use serde_json::Value;
 
 use crate::event_log::EventLog;
@@ -220,6 +221,7 @@ pub struct Limits {
 pub struct AppSpec {
     steps: Vec<Step>,
     limits: Limits,
+    time: Option<TestClock>,
 }
 
 impl AppSpec {
@@ -304,6 +306,18 @@ impl AppSpec {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// Has the application and its server follow a clock that the case moves. An application in another process cannot.
+    #[must_use]
+    pub fn timed(mut self, time: &TestClock) -> Self {
+        self.time = Some(time.clone());
+        self
+    }
+
+    /// The clock that the case moves; `None` if the application has the real clock.
+    pub fn time(&self) -> Option<&TestClock> {
+        self.time.as_ref()
     }
 
     /// Records every event of the server of that kind, from the first step on.

@@ -29,5 +29,5 @@ pub use case::{Case, block_on, main};
 pub use cases::all;
 pub use client::PATIENCE;
 pub use probe::{Probe, Reply, within};
-pub use routes::{client_route, connected, observed, publish, published, route, route_with, routes};
+pub use routes::{RouteGate, client_route, connected, gated, observed, publish, published, route, route_with, routes};
 pub use server::Server;

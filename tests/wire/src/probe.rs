@@ -173,10 +173,13 @@ impl Probe {
         Ok(String::from_utf8_lossy(&std::mem::take(&mut self.connection.buffer)).into_owned())
     }
 
-    /// Asserts that no byte arrives within a time.
-    pub async fn silence(&mut self, time: Duration) {
+    /// Asserts that neither a byte nor the end of the connection has arrived.
+    ///
+    /// # Panics
+    /// If something has arrived.
+    pub async fn is_silent(&mut self) {
         let Connection { stream, buffer } = &mut self.connection;
-        let got = timeout(time, stream.read_buf(buffer)).await;
+        let got = timeout(Duration::ZERO, stream.read_buf(buffer)).await;
         assert!(got.is_err(), "got {got:?}: {:?}", String::from_utf8_lossy(buffer));
     }
 }

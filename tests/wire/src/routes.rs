@@ -6,20 +6,29 @@ use std::time::{Duration, Instant};
 
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
-    BodyMode, BoxFuture, Bus, BusOptions, Context, Executor, Failure, Handler, HandlerFuture, IntoReply, Origin,
+    BodyMode, BoxFuture, Bus, BusOptions, Clock, Context, Executor, Failure, Handler, HandlerFuture, IntoReply, Origin,
     RequestLimits, Route, RouteRecord, Router, RouterOptions, Transport,
 };
 use tokio::sync::Notify;
 
-struct OnTokio;
+use crate::probe::within;
+
+struct OnTokio(Clock);
 
 impl Executor for OnTokio {
     fn spawn(&self, future: BoxFuture<'static, ()>) {
         tokio::spawn(future);
     }
 
+    fn clock(&self) -> &Clock {
+        &self.0
+    }
+
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep_until(instant.into()))
+        match self.0.sleep_until(instant) {
+            Some(sleep) => sleep,
+            None => Box::pin(tokio::time::sleep_until(instant.into())),
+        }
     }
 }
 
@@ -101,6 +110,45 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// The gate of a handler: the handler waits at the gate until the case opens the gate.
+#[derive(Clone, Debug, Default)]
+pub struct RouteGate {
+    arrived: Arc<Notify>,
+    opened: Arc<Notify>,
+}
+
+impl RouteGate {
+    /// Waits until the handler has begun.
+    pub async fn arrived(&self) {
+        within("the handler's begin", self.arrived.notified()).await;
+    }
+
+    /// Lets one call of the handler pass.
+    pub fn open(&self) {
+        self.opened.notify_one();
+    }
+
+    /// Tells the case of the call, and waits until the case lets the call pass.
+    pub async fn pass(&self) {
+        self.arrived.notify_one();
+        self.opened.notified().await;
+    }
+}
+
+/// A route at `/gated` that replies `gated` once the case opens the gate.
+pub fn gated() -> (Route, RouteGate) {
+    let gate = RouteGate::default();
+    let passes = gate.clone();
+    let handler = move |_: Context| {
+        let gate = passes.clone();
+        async move {
+            gate.pass().await;
+            "gated"
+        }
+    };
+    (route("GET", "/gated", handler), gate)
+}
+
 /// A route at `/client` that replies with the scheme and the client's address.
 pub fn client_route() -> Route {
     route("GET", "/client", async |context: Context| {
@@ -141,7 +189,7 @@ pub fn observed(method: &str) -> (Route, Arc<Notify>, Arc<Notify>) {
 
 /// An executor on the current tokio runtime.
 pub(crate) fn executor() -> Arc<dyn Executor> {
-    Arc::new(OnTokio)
+    Arc::new(OnTokio(Clock::real()))
 }
 
 /// A new bus.
@@ -154,8 +202,17 @@ pub(crate) fn bus() -> Bus {
 /// # Panics
 /// If the core or the adapter refuses the table.
 pub fn publish(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options: RouterOptions) {
-    let bus = bus();
-    let router = Router::new(routes, options, bus, executor()).unwrap();
+    publish_on(adapter, routes, options, Clock::real());
+}
+
+/// Publishes a table whose requests follow a clock.
+///
+/// # Panics
+/// As [`publish`].
+pub(crate) fn publish_on(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options: RouterOptions, clock: Clock) {
+    let executor: Arc<dyn Executor> = Arc::new(OnTokio(clock));
+    let bus = Bus::new(executor.clone(), BusOptions::new());
+    let router = Router::new(routes, options, bus, executor).unwrap();
     let staged = adapter.stage(Arc::new(router.for_adapter(adapter.name()))).unwrap();
     staged.publish();
 }

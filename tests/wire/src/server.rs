@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pointwork_core::{Route, RouterOptions, ServerOptions};
+use pointwork_test_clock::TestClock;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::adapters::{Adapter, On};
 use crate::probe::{Probe, normal, within};
-use crate::routes::{publish, routes};
+use crate::routes::{publish_on, routes};
 
 /// A server on a free local port, with a shutdown signal.
 pub struct Server {
@@ -44,6 +45,13 @@ impl Server {
         Self::open(on, options, routes, RouterOptions::new()).await
     }
 
+    /// Serves these routes on a clock that the case moves.
+    pub async fn timed(on: On, options: ServerOptions, routes: Vec<Route>) -> (Self, TestClock) {
+        let time = TestClock::new();
+        let server = Self::with(on, options.clock(time.clock()), routes).await;
+        (server, time)
+    }
+
     /// Serves these routes with another limit for bodies, in bytes.
     pub(crate) async fn limited(on: On, options: ServerOptions, routes: Vec<Route>, body_limit: u64) -> Self {
         let router = RouterOptions::new().body_limit(body_limit);
@@ -51,8 +59,9 @@ impl Server {
     }
 
     async fn open(on: On, options: ServerOptions, routes: Vec<Route>, router: RouterOptions) -> Self {
+        let clock = options.clock.clone();
         let adapter = (on.open)(options);
-        publish(&*adapter, routes, router);
+        publish_on(&*adapter, routes, router, clock);
         Self::start(adapter).await
     }
 

@@ -1,10 +1,9 @@
 //! How a route takes its body: not at all, whole, or chunk by chunk (spec H9). The host reads the body for it.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use pointwork_core::Payload;
-use tokio::time::{sleep, timeout};
+use pointwork_test_clock::TestClock;
+use tokio::time::timeout;
 
 use super::at_root;
 use crate::case::{Harness, Live, cases};
@@ -65,9 +64,10 @@ async fn a_handler_that_takes_no_body_never_waits_for_one(harness: Harness) -> R
 async fn a_handler_that_takes_the_whole_body_runs_when_it_is_there(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let (app, mut began) = modes(form).hearing("began");
-        let live = harness.start(app).await?;
+        let time = TestClock::new();
+        let live = harness.start(app.timed(&time)).await?;
         let mut connection = begin(&live, "/whole").await?;
-        sleep(Duration::from_millis(100)).await;
+        time.settle().await;
         assert!(began.so_far().is_empty(), "{form}");
         connection.write(b"cd").await?;
         assert_eq!(connection.read_response("POST").await?.text(), "abcd", "{form}");

@@ -1,10 +1,11 @@
 //! Native listeners through which a case observes an application, and holds calls at a gate.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use pointwork_core::{Delivery, Payload};
+use pointwork_test_clock::TestClock;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
@@ -73,6 +74,16 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<(
         Ok(()) => Ok(()),
         Err(_) => bail!("waited {} s in vain until {what}", PATIENCE.as_secs()),
     }
+}
+
+/// Lets time pass on the clock of the application until a condition holds.
+pub(super) async fn eventually_at(time: &TestClock, what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        ensure!(begun.elapsed() < PATIENCE, "waited {} s in vain until {what}", PATIENCE.as_secs());
+        time.advance(Duration::from_millis(500)).await;
+    }
+    Ok(())
 }
 
 impl AppSpec {

@@ -1,8 +1,8 @@
 //! The end of a request's body, and the handling of a body without a certain end.
 
-use std::time::Duration;
+use pointwork_core::ServerOptions;
 
-use crate::{On, Probe, Server};
+use crate::{On, Probe, Server, routes};
 
 crate::cases! {
     a_body_framed_in_two_ways_is_refused_and_ends_the_connection: A1,
@@ -102,11 +102,11 @@ async fn a_connection_goes_on_after_a_chunked_body(on: On) {
 }
 
 async fn a_body_may_come_byte_by_byte(on: On) {
-    let server = Server::plain(on).await;
+    let (server, time) = Server::timed(on, ServerOptions::new(), routes()).await;
     let mut client = server.client().await;
     for byte in "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n".bytes() {
         client.send([byte]).await;
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        time.settle().await;
     }
     assert_eq!(client.reply().await.body, "2 bytes");
 }

@@ -150,8 +150,8 @@ async fn a_body_beyond_the_limit_gets_413(on: On) {
 }
 
 async fn a_body_that_stops_coming_gets_408(on: On) {
-    let options = options().body_timeout(Duration::from_millis(200));
-    let server = Server::with(on, options, routes()).await;
+    const PAUSE: Duration = Duration::from_secs(7);
+    let (server, time) = Server::timed(on, options().body_timeout(PAUSE), routes()).await;
     let client = Http2Probe::connect(&server).await;
     let (mut writer, body) = Body::channel();
     let writing = tokio::spawn(async move {
@@ -160,7 +160,12 @@ async fn a_body_that_stops_coming_gets_408(on: On) {
         std::future::pending::<()>().await;
         drop(writer);
     });
-    assert_eq!(client.text("POST", "/body", body).await.0, StatusCode::REQUEST_TIMEOUT);
+    let late = async {
+        time.until_timer(PAUSE).await;
+        time.advance(PAUSE).await;
+    };
+    let ((status, _), ()) = tokio::join!(client.text("POST", "/body", body), late);
+    assert_eq!(status, StatusCode::REQUEST_TIMEOUT);
     writing.abort();
 }
 

@@ -1,13 +1,13 @@
 //! HTTP/2: the end of streams and connections.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Response;
 use http_body_util::BodyExt;
 use pointwork_core::{Body, Context};
 
-use super::http2::{Http2Probe, options, plain};
-use crate::{On, Server, observed, route, routes, within};
+use super::http2::{Http2Probe, options};
+use crate::{On, RouteGate, Server, gated, observed, route, routes, within};
 
 crate::cases! {
     a_reset_of_the_stream_cancels_the_handler: A5,
@@ -19,6 +19,12 @@ crate::cases! {
     a_long_download_is_not_idle: A5,
     the_end_of_the_connection_cancels_its_handlers: A5,
 }
+
+/// The header timeout under test.
+const TIMEOUT: Duration = Duration::from_secs(7);
+
+/// A deadline of a connection is kept in milliseconds.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// The preface and empty settings of a client that sends nothing else.
 pub(super) const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -46,11 +52,16 @@ async fn a_reset_of_the_stream_cancels_the_handler(on: On) {
 }
 
 async fn a_broken_off_reply_ends_with_a_reset(on: On) {
-    let streamed = async |context: Context| {
-        let mut writer = context.open_reply(Response::new(())).unwrap();
-        writer.write("one").await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        drop(writer);
+    let gate = RouteGate::default();
+    let passes = gate.clone();
+    let streamed = move |context: Context| {
+        let gate = passes.clone();
+        async move {
+            let mut writer = context.open_reply(Response::new(())).unwrap();
+            writer.write("one").await.unwrap();
+            gate.pass().await;
+            drop(writer);
+        }
     };
     let server = Server::with(
         on,
@@ -60,37 +71,48 @@ async fn a_broken_off_reply_ends_with_a_reset(on: On) {
     .await;
     let client = Http2Probe::connect(&server).await;
     let reply = client.send("GET", "/streamed", Body::empty()).await.unwrap();
+    gate.open();
     assert!(within("the body", reply.into_body().collect()).await.is_err());
     // The other streams of the connection go on.
     assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
 }
 
 async fn a_shutdown_lets_requests_in_flight_end(on: On) {
-    let mut server = plain(on).await;
+    let (gated, gate) = gated();
+    let mut server = Server::with(on, options(), vec![gated]).await;
     let client = Http2Probe::connect(&server).await;
-    let slow = client.begin("GET", "/slow", Body::empty());
-    let slow = tokio::spawn(async move { slow.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
-    assert_eq!(client.text("GET", "/hello", Body::empty()).await.1, "hello");
+    let held = client.begin("GET", "/gated", Body::empty());
+    let held = tokio::spawn(async move { held.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
+    gate.arrived().await;
     server.signal();
-    assert_eq!(within("the slow reply", slow).await.unwrap(), "slow");
+    gate.open();
+    assert_eq!(within("the held reply", held).await.unwrap(), "gated");
     client.ended().await;
     server.ended().await;
 }
 
 async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
-    let options = options().header_timeout(Duration::from_millis(200));
-    let server = Server::with(on, options, routes()).await;
+    let (gated, gate) = gated();
+    let (server, time) = Server::timed(on, options().header_timeout(TIMEOUT), vec![gated]).await;
     let client = Http2Probe::connect(&server).await;
-    assert_eq!(client.text("GET", "/slow", Body::empty()).await.1, "slow");
+    let held = client.begin("GET", "/gated", Body::empty());
+    let held = tokio::spawn(async move { held.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
+    gate.arrived().await;
+    time.advance(3 * TIMEOUT).await;
+    gate.open();
+    assert_eq!(within("the held reply", held).await.unwrap(), "gated");
+    time.advance(TIMEOUT + MOMENT).await;
     client.ended().await;
 }
 
 async fn a_connection_that_begins_nothing_is_cut(on: On) {
-    let options = options().header_timeout(Duration::from_millis(200));
-    let server = Server::with(on, options, routes()).await;
+    let (server, time) = Server::timed(on, options().header_timeout(TIMEOUT), routes()).await;
     let mut client = server.client().await;
     // The client sends only the preface and empty settings. It acknowledges nothing, and does not close its side.
     client.send(BEGIN).await;
+    time.until_timer(TIMEOUT).await;
+    // The first timeout ends with GOAWAY, the second one with the end of the connection.
+    time.advance(2 * (TIMEOUT + MOMENT)).await;
     let _ = client.rest().await;
 }
 
@@ -117,23 +139,18 @@ async fn a_client_that_takes_all_its_requests_back_is_cut(on: On) {
 async fn a_long_download_is_not_idle(on: On) {
     const LENGTH: usize = 24 * 1024 * 1024;
     let big = route("GET", "/big", async |_: Context| vec![b'x'; LENGTH]);
-    let options = options().header_timeout(Duration::from_millis(300));
-    let server = Server::with(on, options, vec![big]).await;
+    let (server, time) = Server::timed(on, options().header_timeout(TIMEOUT), vec![big]).await;
     let client = Http2Probe::connect(&server).await;
     let mut body = client.send("GET", "/big", Body::empty()).await.unwrap().into_body();
-    let (begun, mut got, mut slept) = (Instant::now(), 0, 0);
+    let (mut got, mut pauses) = (0, 0);
     while let Some(frame) = within("a chunk", body.frame()).await {
         got += frame.unwrap().into_data().unwrap().len();
-        if got / (2 * 1024 * 1024) > slept {
-            slept += 1;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        if got / (2 * 1024 * 1024) > pauses {
+            pauses += 1;
+            time.advance(TIMEOUT / 2).await;
         }
     }
-    assert_eq!(got, LENGTH);
-    assert!(
-        begun.elapsed() > Duration::from_millis(600),
-        "too fast to prove anything"
-    );
+    assert_eq!((got, pauses), (LENGTH, 12));
 }
 
 async fn the_end_of_the_connection_cancels_its_handlers(on: On) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::Response;
 use pointwork_core::{Context, FailureCode};
+use pointwork_test_clock::TestClock;
 use tokio::sync::mpsc;
 
 use super::http2::options;
@@ -21,7 +22,7 @@ crate::cases! {
     a_long_reply_that_is_read_holds_up_no_other: A1 A5,
 }
 
-const SHORT: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_secs(7);
 
 /// More than the largest chunk that hyper gets, and no multiple of it.
 const LENGTH: usize = 100_000;
@@ -87,7 +88,9 @@ impl Client {
     }
 
     /// The server has reset the stream, and answers another one.
-    async fn is_reset_alone(&mut self, stream: u32) {
+    async fn is_reset_alone(&mut self, stream: u32, time: &TestClock) {
+        time.until_timer(TIMEOUT).await;
+        time.advance(TIMEOUT).await;
         let reset = self.next(Frame::RST_STREAM).await;
         assert_eq!(reset.stream, stream);
         self.get(stream + 2, "/hello").await;
@@ -96,32 +99,32 @@ impl Client {
     }
 }
 
-async fn server(on: On) -> Server {
+async fn server(on: On) -> (Server, TestClock) {
     let long = route("GET", "/long", async |_: Context| vec![b'x'; LENGTH]);
-    Server::with(on, options().write_timeout(SHORT), [routes(), vec![long]].concat()).await
+    Server::timed(on, options().write_timeout(TIMEOUT), [routes(), vec![long]].concat()).await
 }
 
 async fn a_reply_that_nobody_takes_is_reset_alone(on: On) {
-    let server = server(on).await;
+    let (server, time) = server(on).await;
     for path in ["/hello", "/long"] {
         let mut client = Client::connect(&server).await;
         client.get(1, path).await;
         assert_eq!(client.next(Frame::HEADERS).await.status(), Some(200));
-        client.is_reset_alone(1).await;
+        client.is_reset_alone(1, &time).await;
     }
 }
 
 async fn a_reply_of_which_one_byte_is_taken_is_reset_alone(on: On) {
-    let server = server(on).await;
+    let (server, time) = server(on).await;
     let mut client = Client::connect(&server).await;
     client.get(1, "/long").await;
     client.take(1, 1).await;
     assert_eq!(client.next(Frame::DATA).await.payload, b"x");
-    client.is_reset_alone(1).await;
+    client.is_reset_alone(1, &time).await;
 }
 
 async fn a_reply_that_is_taken_slowly_is_not_reset(on: On) {
-    let server = server(on).await;
+    let (server, time) = server(on).await;
     let mut client = Client::connect(&server).await;
     client.get(1, "/long").await;
     let mut left = LENGTH;
@@ -135,7 +138,7 @@ async fn a_reply_that_is_taken_slowly_is_not_reset(on: On) {
         // The window of the connection is not what this case is about.
         client.take(0, taken).await;
         left -= taken;
-        tokio::time::sleep(SHORT / 2).await;
+        time.advance(TIMEOUT / 2).await;
     }
     client.get(3, "/hello").await;
     client.take(3, 5).await;
@@ -156,9 +159,11 @@ async fn a_writer_whose_reply_is_reset_is_told(on: On) {
             let _ = sender.send(end.code().clone());
         }
     });
-    let server = Server::with(on, options().write_timeout(SHORT), [routes(), vec![streamed]].concat()).await;
+    let (server, time) = Server::timed(on, options().write_timeout(TIMEOUT), vec![streamed]).await;
     let mut client = Client::connect(&server).await;
     client.get(1, "/streamed").await;
+    time.until_timer(TIMEOUT).await;
+    time.advance(TIMEOUT).await;
     let reset = client.next(Frame::RST_STREAM).await;
     assert_eq!(reset.stream, 1);
     assert_eq!(within("the writer's end", ends.recv()).await, Some(FailureCode::GONE));

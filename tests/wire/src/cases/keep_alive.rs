@@ -1,7 +1,6 @@
 //! The connections that serve another request, and those that close.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pointwork_core::{Context, Failure, ServerOptions};
 use tokio::sync::Notify;
@@ -94,12 +93,12 @@ async fn a_reply_does_not_wait_for_the_rest_of_a_half_sent_request(on: On) {
 }
 
 async fn a_head_may_come_byte_by_byte(on: On) {
-    let server = Server::plain(on).await;
+    let (server, time) = Server::timed(on, ServerOptions::new(), routes()).await;
     let mut client = server.client().await;
     // The first letters could also be the start of the HTTP/2 preface.
     for byte in b"PROPFIND /hello HTTP/1.1\r\nhost: a\r\n\r\n" {
         client.send([*byte]).await;
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        time.settle().await;
     }
     assert_eq!(client.reply().await.status(), 405);
 }

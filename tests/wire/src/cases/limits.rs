@@ -1,7 +1,5 @@
 //! Requests that exceed a limit.
 
-use std::time::Duration;
-
 use pointwork_core::ServerOptions;
 
 use crate::{On, Server, routes};
@@ -185,15 +183,15 @@ async fn a_target_beyond_64_kib_gets_414(on: On) {
 
 async fn connections_beyond_the_limit_wait_their_turn(on: On) {
     let options = ServerOptions::new().max_connections(2);
-    let server = Server::with(on, options, routes()).await;
+    let (server, time) = Server::timed(on, options, routes()).await;
     let mut first = server.client().await;
     let mut second = server.client().await;
     assert_eq!(first.get("/echo/1").await.body, "1");
     assert_eq!(second.get("/echo/2").await.body, "2");
     let mut third = server.client().await;
     third.send("GET /echo/3 HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    // Only time can show that the connection is not accepted.
-    third.silence(Duration::from_millis(200)).await;
+    time.settle().await;
+    third.is_silent().await;
     drop(first);
     assert_eq!(third.reply().await.body, "3");
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use pointwork_core::{Context, Route, ServerOptions};
+use pointwork_core::{Context, Route};
 
 use crate::probe::normal;
-use crate::{On, Server, route, routes};
+use crate::{On, Server, route};
 
 crate::cases! {
     what_is_no_request_gets_400_and_the_end: A1,
@@ -124,10 +124,7 @@ async fn a_malformed_host_is_refused_by_the_router(on: On) {
 }
 
 async fn line_ends_may_lack_their_carriage_return(on: On) {
-    let options = ServerOptions::new()
-        // A server that waits for more of the head gives up soon.
-        .header_timeout(Duration::from_millis(300));
-    let server = Server::with(on, options, routes()).await;
+    let server = Server::plain(on).await;
     let mut client = server.client().await;
     client
         .send("\r\n\nGET /hello HTTP/1.1\nhost: a\n\nGET /echo/1 HTTP/1.1\r\nhost: a\n\r\n")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use pointwork_core::CrashKind;
-use tokio::time::sleep;
+use pointwork_test_clock::TestClock;
 
 use super::watch::Heard;
 use super::{adds, calling, calling_from, routing};
@@ -181,7 +181,7 @@ async fn a_channel_that_calls_itself_ends_too_deep(harness: Harness) -> Result<(
 }
 
 /// Hands its context over to `channel:turn`, whose listener in `flavor` hands it over to itself, and emits `app:turned`.
-async fn ring(harness: &Harness, flavor: Flavor, channel: &str) -> Result<(Live, Heard)> {
+async fn ring(harness: &Harness, flavor: Flavor, channel: &str, time: &TestClock) -> Result<(Live, Heard)> {
     let event = format!("{channel}:turn");
     let turns = Program::text("1").emit("app:turned").take_context().hands_over(&event);
     let limits = Limits {
@@ -192,14 +192,14 @@ async fn ring(harness: &Harness, flavor: Flavor, channel: &str) -> Result<(Live,
         .channel(flavor, Channel::new(channel).on("turn", turns))
         .limits(limits)
         .hearing("turned");
-    Ok((harness.start(app).await?, turned))
+    Ok((harness.start(app.timed(time)).await?, turned))
 }
 
-/// Ends when no turn has come for a while, so that a ring that goes on is seen.
-async fn turns(turned: &mut Heard) -> usize {
+/// Ends when no turn is left, or when the ring goes on.
+async fn turns(turned: &mut Heard, time: &TestClock) -> usize {
     let mut turns = 0;
     loop {
-        sleep(Duration::from_millis(100)).await;
+        time.settle().await;
         match turned.so_far().len() {
             more @ 1.. if turns < 1000 => turns += more,
             more => return turns + more,
@@ -211,10 +211,11 @@ async fn a_context_handed_over_in_a_ring_ends_too_deep(harness: Harness) -> Resu
     for flavor in Flavor::ALL {
         // The log is shared with other cases, so the name must be unique.
         let channel = format!("ring-{flavor:?}");
-        let (live, mut turned) = ring(&harness, flavor, &channel).await?;
+        let time = TestClock::new();
+        let (live, mut turned) = ring(&harness, flavor, &channel, &time).await?;
         assert_eq!(live.get("/it").await?.status, 500, "{flavor}");
         // The eighth listener cannot emit, as its event would be the ninth link.
-        assert_eq!(turns(&mut turned).await, 7, "{flavor}");
+        assert_eq!(turns(&mut turned, &time).await, 7, "{flavor}");
         live.crashes()
             .expect("no reply", |crash| crash.kind == CrashKind::NoReply)
             .await?;
@@ -227,14 +228,15 @@ async fn a_context_handed_over_in_a_ring_ends_too_deep(harness: Harness) -> Resu
 
 async fn a_ring_ends_when_its_client_is_gone(harness: Harness) -> Result<()> {
     for flavor in Flavor::ALL {
-        let (live, mut turned) = ring(&harness, flavor, &format!("left-{flavor:?}")).await?;
+        let time = TestClock::new();
+        let (live, mut turned) = ring(&harness, flavor, &format!("left-{flavor:?}"), &time).await?;
         for _ in 0..3 {
             let mut connection = live.connect().await?;
             let request = Request::new("GET", "/it");
             connection.write(&request.to_bytes(&live.address().to_string())).await?;
             turned.next().await?;
         }
-        let turns = 3 + turns(&mut turned).await;
+        let turns = 3 + turns(&mut turned, &time).await;
         assert!(turns <= 3 * 7, "{flavor}: {turns} turns");
         live.shutdown().await;
     }
@@ -249,9 +251,10 @@ async fn a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs(harn
         let (app, mut turned) = routing(Flavor::Module, "it", begins)
             .channel(form, Channel::new("ring").on("turn", turn))
             .hearing("turned");
-        let live = harness.start(app).await?;
+        let time = TestClock::new();
+        let live = harness.start(app.timed(&time)).await?;
         assert_eq!(live.get("/it").await?.text(), "begun", "{form}");
-        assert_eq!(turns(&mut turned).await, 7, "{form}");
+        assert_eq!(turns(&mut turned, &time).await, 7, "{form}");
         live.shutdown().await;
     }
     Ok(())

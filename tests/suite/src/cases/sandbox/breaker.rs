@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use pointwork::{Breaker, ModuleOptions, ModuleState};
+use pointwork_test_clock::TestClock;
 
 use super::{SHOP, comes_to, status, version, watch};
 use crate::case::{Harness, Live, cases};
@@ -17,13 +18,19 @@ cases![
     a_breaker_can_be_waived: A1, E1;
 ];
 
+/// The first pause of the breaker.
+const PAUSE: Duration = Duration::from_secs(7);
+
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// The module, which is held back after three crashes in a row.
-async fn after_three(harness: &Harness, form: Flavor, pause: Duration) -> Result<Live> {
-    let breaker = Breaker::new().crashes(3).pause(pause).longest(pause * 2);
+async fn after_three(harness: &Harness, form: Flavor, time: &TestClock) -> Result<Live> {
+    let breaker = Breaker::new().crashes(3).pause(PAUSE).longest(PAUSE * 2);
     let options = ModuleOptions::new().breaker(breaker);
     let app = AppSpec::new()
         .load_with(SHOP, version(form, "a"), options)
-        .register("GET", "/other", |_| async { "other" });
+        .register("GET", "/other", |_| async { "other" })
+        .timed(time);
     Ok(harness.start(app).await?)
 }
 
@@ -53,26 +60,22 @@ async fn is_held_back(live: &Live, times: usize) -> Result<()> {
 
 async fn a_module_that_crashes_again_and_again_is_held_back(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        // Long enough for a slow machine to send the request within it.
-        let live = after_three(&harness, form, Duration::from_secs(1)).await?;
+        let time = TestClock::new();
+        let live = after_three(&harness, form, &time).await?;
         traps(&live, 3).await?;
         is_held_back(&live, 1).await?;
         assert!(status(&live)?.usage.refused >= 1, "{form}");
         // One call is let through; it crashes too, and that one crash holds the module back again.
-        let mut status = 503;
-        while status == 503 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            status = live.get("/trap").await?.status;
-        }
-        assert_eq!(status, 500, "{form}");
+        time.advance(PAUSE - MOMENT).await;
+        assert_eq!(live.get("/trap").await?.status, 503, "{form}");
+        time.advance(MOMENT).await;
+        assert_eq!(live.get("/trap").await?.status, 500, "{form}");
         is_held_back(&live, 2).await?;
         // The next call that is let through succeeds.
-        let mut reply = live.get("/kept").await?;
-        while reply.status == 503 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            reply = live.get("/kept").await?;
-        }
-        assert_eq!(reply.text(), "a", "{form}");
+        time.advance(2 * PAUSE - MOMENT).await;
+        assert_eq!(live.get("/kept").await?.status, 503, "{form}");
+        time.advance(MOMENT).await;
+        assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
         comes_to(&live, ModuleState::Serving).await?;
         traps(&live, 2).await?;
         assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
@@ -84,7 +87,7 @@ async fn a_module_that_crashes_again_and_again_is_held_back(harness: Harness) ->
 
 async fn a_crash_between_good_calls_holds_nothing_back(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let live = after_three(&harness, form, Duration::from_secs(60)).await?;
+        let live = after_three(&harness, form, &TestClock::new()).await?;
         for _ in 0..4 {
             traps(&live, 2).await?;
             assert_eq!(live.get("/kept").await?.text(), "a", "{form}");

@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use pointwork::{Breaker, Isolation, ModuleLimits, ModuleOptions};
 use pointwork_core::{Delivery, Payload};
+use pointwork_test_clock::TestClock;
 
-use super::{SHOP, status, watch};
+use super::{SHOP, TICK, status, watch};
 use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
@@ -163,13 +164,13 @@ async fn a_trap_retires_its_own_instance_only(harness: Harness) -> Result<()> {
 }
 
 /// Lets a handler crash until its call history marks it as crashing: often enough within one interval of the call
-/// history, which is half a second.
-async fn crash_often(live: &Live, path: &str) -> Result<()> {
+/// history.
+async fn crash_often(live: &Live, path: &str, time: &TestClock) -> Result<()> {
     expect_quick_instances();
     for _ in 0..40 {
         assert_eq!(live.get(path).await?.status, 500);
     }
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    time.advance(TICK).await;
     Ok(())
 }
 
@@ -187,8 +188,9 @@ async fn a_handler_that_crashes_often_leaves_the_instances_to_the_others(harness
             let alone = limits.instances == 1;
             let options = without_breaker().limits(limits);
             let gate = watch::Gate::new();
-            let live = harness.start(counting(form, options, &gate)).await?;
-            crash_often(&live, "/trap").await?;
+            let time = TestClock::new();
+            let live = harness.start(counting(form, options, &gate).timed(&time)).await?;
+            crash_often(&live, "/trap", &time).await?;
             counts(&live, &["1", "2"]).await?;
             for _ in 0..3 {
                 assert_eq!(live.get("/trap").await?.status, 500, "{form}");
@@ -224,10 +226,10 @@ async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
 
 async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Result<()> {
     let gate = watch::Gate::new();
-    let live = harness
-        .start(waiting(&harness, without_breaker(), &gate).await?)
-        .await?;
-    crash_often(&live, "/waits/panic").await?;
+    let time = TestClock::new();
+    let app = waiting(&harness, without_breaker(), &gate).await?;
+    let live = harness.start(app.timed(&time)).await?;
+    crash_often(&live, "/waits/panic", &time).await?;
     let client = *live;
     let waiting = tokio::spawn(async move { client.get("/waits/1/begun").await });
     gate.arrived(1).await?;
@@ -242,15 +244,16 @@ async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Re
 async fn instances_go_away_when_they_are_idle(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let limits = ModuleLimits::new().idle(Duration::from_millis(50));
-        let options = ModuleOptions::new().limits(limits);
-        let live = harness.start(counting(form, options, &gate)).await?;
+        let idle = 4 * TICK;
+        let options = ModuleOptions::new().limits(ModuleLimits::new().idle(idle));
+        let time = TestClock::new();
+        let live = harness.start(counting(form, options, &gate).timed(&time)).await?;
         for _ in 0..2 {
             counts(&live, &["1"]).await?;
-            watch::eventually("no instance is left", || {
-                status(&live).is_ok_and(|status| status.usage.instances == 0)
-            })
-            .await?;
+            time.advance(idle).await;
+            assert_eq!(status(&live)?.usage.instances, 1, "{form}");
+            time.advance(TICK).await;
+            assert_eq!(status(&live)?.usage.instances, 0, "{form}");
         }
         live.shutdown().await;
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_test_clock::TestClock;
 
 use super::SHOP;
 use crate::case::{Harness, Live, cases};
@@ -138,12 +139,13 @@ async fn processor_time_ends_at_its_limit(harness: Harness) -> Result<()> {
 
 async fn a_module_has_a_deadline_of_its_own(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let soon = |limits: &mut ModuleLimits| limits.deadline = Some(Duration::from_millis(200));
+        let (time, deadline) = (TestClock::new(), Duration::from_secs(7));
+        let soon = |limits: &mut ModuleLimits| limits.deadline = Some(deadline);
         // The gate never opens: the deadline ends the wait.
         let gate = super::watch::Gate::new();
         let app = limited(form, Program::new().call("app:gate"), soon).gate("gate", &gate);
-        let live = harness.start(app).await?;
-        let reply = live.call("POST", "/it").await?;
+        let live = harness.start(app.timed(&time)).await?;
+        let reply = time.elapse(deadline, live.call("POST", "/it")).await?;
         names(&live, &reply, 504, "deadline").await?;
         live.shutdown().await;
     }

@@ -21,6 +21,7 @@ mod trial;
 mod under_load;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pointwork::{ModuleState, ModuleStatus};
@@ -56,6 +57,9 @@ pub(super) fn all() -> Vec<Case> {
 
 /// The module that the cases change.
 const SHOP: &str = "shop";
+
+/// The time between two checks of the application for idle instances, drained versions and handlers that often crash.
+const TICK: Duration = Duration::from_millis(500);
 
 /// A version of the module: `/kept` and a route of its own return the version, and `/trap` traps.
 fn version(form: Flavor, word: &str) -> Arc<[u8]> {

@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use futures_util::FutureExt as _;
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::Crash;
+use pointwork_test_clock::TestClock;
 
 use super::limits::{limited, names};
 use super::{SHOP, status, watch};
 use crate::case::{Harness, Live, cases};
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, Response};
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program, Step};
 use crate::subject::AppSpec;
@@ -30,6 +32,7 @@ async fn full(
     harness: &Harness,
     form: Flavor,
     gate: &watch::Gate,
+    time: &TestClock,
     set: impl FnOnce(&mut ModuleLimits),
 ) -> Result<Live> {
     let program = Program::new().call("app:gate").say(" done");
@@ -37,7 +40,14 @@ async fn full(
         (limits.instances, limits.in_flight) = (1, 1);
         set(limits);
     });
-    Ok(harness.start(app.gate("gate", gate)).await?)
+    Ok(harness.start(app.gate("gate", gate).timed(time)).await?)
+}
+
+/// The time that a call waits for an instance.
+const WAIT: Duration = Duration::from_secs(7);
+
+fn ask_raw(client: Client) -> tokio::task::JoinHandle<Result<Response>> {
+    tokio::spawn(async move { Ok(client.call("POST", "/it").await?) })
 }
 
 fn ask(client: Client) -> tokio::task::JoinHandle<Result<String>> {
@@ -54,7 +64,8 @@ async fn waiting(live: &Live, count: usize) -> Result<()> {
 async fn a_call_too_many_in_the_queue_is_refused_at_once(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&harness, form, &gate, |limits| {
+        let time = TestClock::new();
+        let live = full(&harness, form, &gate, &time, |limits| {
             limits.queue = 1;
             limits.queue_wait = Duration::from_secs(60);
         })
@@ -84,7 +95,8 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(harness: Harness) -> R
     let limits = ModuleLimits::new().instances(1).queue(0);
     let options = ModuleOptions::new().limits(limits);
     let app = AppSpec::new().load_with(module, Guest::with(things).build(), options);
-    let live = harness.start(app.gate("gate", &gate)).await?;
+    let time = TestClock::new();
+    let live = harness.start(app.gate("gate", &gate).timed(&time)).await?;
     let inside = ask(*live);
     gate.arrived(1).await?;
     for _ in 0..20 {
@@ -99,10 +111,10 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(harness: Harness) -> R
         let more = |line: &String| line.split_once(" more were refused")?.0.parse::<u64>().ok();
         lines().iter().map(|line| more(line).unwrap_or(1)).sum()
     };
-    watch::eventually("each refusal is counted", || counted() == 20).await?;
+    time.advance(Duration::from_secs(1)).await;
+    assert_eq!((counted(), lines().len()), (20, 2), "{:#?}", lines());
     gate.open();
     inside.await??;
-    assert!(lines().len() < 10, "{:#?}", lines());
     live.shutdown().await;
     Ok(())
 }
@@ -110,13 +122,19 @@ async fn a_burst_of_refusals_is_one_line_and_their_number(harness: Harness) -> R
 async fn a_call_that_waits_too_long_for_an_instance_is_refused(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&harness, form, &gate, |limits| {
-            limits.queue_wait = Duration::from_millis(50);
+        let time = TestClock::new();
+        let live = full(&harness, form, &gate, &time, |limits| {
+            limits.queue_wait = WAIT;
         })
         .await?;
         let inside = ask(*live);
         gate.arrived(1).await?;
-        let refused = live.call("POST", "/it").await?;
+        let mut late = ask_raw(*live);
+        time.until_timer(WAIT).await;
+        time.advance(WAIT - Duration::from_nanos(1)).await;
+        assert!((&mut late).now_or_never().is_none(), "{form}");
+        time.advance(Duration::from_nanos(1)).await;
+        let refused = late.await??;
         assert!(refused.header("retry-after").is_some(), "{form}");
         gate.open();
         assert_eq!(inside.await??, "null done", "{form}");
@@ -132,17 +150,18 @@ async fn a_context_for_a_listener_without_room_is_refused(harness: Harness) -> R
         for (queue, limit) in [(0, "queue"), (8, "instances")] {
             let gate = watch::Gate::new();
             let mut limits = ModuleLimits::new().instances(1).queue(queue);
-            (limits.in_flight, limits.queue_wait) = (1, Duration::from_millis(50));
+            (limits.in_flight, limits.queue_wait) = (1, WAIT);
             let replies = Program::new().take_context().call("app:gate").step(Step::Send(200));
             let shop = Guest::new().channel(Channel::new("desk").on("take", replies));
             let front = Controller::new("Front", "/").post("it", Program::new().hands_over("desk:take"));
             let app = AppSpec::new()
                 .load_with(SHOP, form.form(shop).build(), ModuleOptions::new().limits(limits))
                 .load("front", Guest::with(front).build());
-            let live = harness.start(app.gate("gate", &gate)).await?;
+            let time = TestClock::new();
+            let live = harness.start(app.gate("gate", &gate).timed(&time)).await?;
             let inside = ask(*live);
             gate.arrived(1).await?;
-            let refused = live.call("POST", "/it").await?;
+            let refused = time.elapse(WAIT, live.call("POST", "/it")).await?;
             assert!(refused.header("retry-after").is_some(), "{form} {limit}");
             gate.open();
             assert_eq!(inside.await??, "null", "{form} {limit}");
@@ -158,7 +177,8 @@ async fn a_context_for_a_listener_without_room_is_refused(harness: Harness) -> R
 async fn who_waits_gets_the_instance_that_is_free_again(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&harness, form, &gate, |limits| {
+        let time = TestClock::new();
+        let live = full(&harness, form, &gate, &time, |limits| {
             limits.queue_wait = Duration::from_secs(60);
         })
         .await?;
@@ -181,10 +201,11 @@ async fn who_waits_gets_the_instance_that_is_free_again(harness: Harness) -> Res
 async fn clients_that_go_away_leave_nothing_behind(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
-        let live = full(&harness, form, &gate, |limits| {
+        let time = TestClock::new();
+        let live = full(&harness, form, &gate, &time, |limits| {
             limits.instances = 4;
-            limits.idle = Duration::from_millis(50);
-            limits.deadline = Some(Duration::from_secs(2));
+            limits.idle = Duration::from_secs(1);
+            limits.deadline = Some(WAIT);
             limits.queue_wait = Duration::from_secs(60);
         })
         .await?;
@@ -198,7 +219,7 @@ async fn clients_that_go_away_leave_nothing_behind(harness: Harness) -> Result<(
         gate.arrived(4).await?;
         waiting(&live, 8).await?;
         drop(connections);
-        watch::eventually("nothing is left", || {
+        watch::eventually_at(&time, "nothing is left", || {
             status(&live).is_ok_and(|status| {
                 let usage = status.usage;
                 usage.in_flight + usage.waiting + usage.instances + usage.held == 0

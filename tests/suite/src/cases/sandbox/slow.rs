@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{Body, Crash};
+use pointwork_test_clock::TestClock;
 use tokio::task::JoinSet;
 
 use super::limits::names;
@@ -31,11 +32,14 @@ cases![
     a_body_that_is_handed_over_takes_a_slot_where_it_is_read: H6, H9 in hosts;
 ];
 
+/// The time that a call waits for an instance, or for its client.
+const WAIT: Duration = Duration::from_secs(3);
+
 /// Three calls at a time, two of which may stream.
 fn three_calls() -> ModuleLimits {
     let mut limits = ModuleLimits::new();
     limits.memory = 2 * 1024 * 1024;
-    limits.queue_wait = Duration::from_millis(50);
+    limits.queue_wait = WAIT;
     (limits.instances, limits.in_flight) = (3, 1);
     limits
 }
@@ -76,12 +80,13 @@ async fn others_are_served(live: &Live, form: Flavor) -> Result<()> {
 
 async fn slow_uploads_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
+        let time = TestClock::new();
         let app = shop(form, Program::new().step(Step::Body), "stream", three_calls());
-        let live = harness.start(app).await?;
+        let live = harness.start(app.timed(&time)).await?;
         let mut slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
         in_flight(&live, 2).await?;
         others_are_served(&live, form).await?;
-        let refused = live.call("POST", "/it").await?;
+        let refused = time.elapse(WAIT, live.call("POST", "/it")).await?;
         assert!(refused.header("retry-after").is_some(), "{form}");
         names(&live, &refused, 503, "instances").await?;
         for connection in &mut slow {
@@ -95,8 +100,9 @@ async fn slow_uploads_leave_an_instance_to_other_routes(harness: Harness) -> Res
 
 async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
+        let time = TestClock::new();
         let app = shop(form, Program::new().step(Step::Body), "stream", three_calls());
-        let live = harness.start(app).await?;
+        let live = harness.start(app.timed(&time)).await?;
         let connection = live.connect_http2().await?;
         let mut writers = Vec::new();
         let mut streams = JoinSet::new();
@@ -108,6 +114,8 @@ async fn slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes(
             writer.write("1").await?;
             writers.push(writer);
         }
+        time.until_timers(98, WAIT).await;
+        time.advance(WAIT).await;
         // All but two are refused, while the two that have a slot wait for their clients.
         for _ in 0..98 {
             let refused = streams.join_next().await.context("two streams are open")???;
@@ -128,7 +136,9 @@ async fn slow_readers_leave_an_instance_to_other_routes(harness: Harness) -> Res
         let program = Program::new()
             .step(Step::Stream(200, chunks.clone()))
             .step(Step::Finish);
-        let live = harness.start(shop(form, program, "none", three_calls())).await?;
+        let time = TestClock::new();
+        let app = shop(form, program, "none", three_calls());
+        let live = harness.start(app.timed(&time)).await?;
         let mut slow = Vec::new();
         for _ in 0..2 {
             let mut connection = live.connect().await?;
@@ -140,7 +150,7 @@ async fn slow_readers_leave_an_instance_to_other_routes(harness: Harness) -> Res
         }
         in_flight(&live, 2).await?;
         others_are_served(&live, form).await?;
-        let refused = live.call("POST", "/it").await?;
+        let refused = time.elapse(WAIT, live.call("POST", "/it")).await?;
         assert!(refused.header("retry-after").is_some(), "{form}");
         names(&live, &refused, 503, "instances").await?;
         drop(slow);
@@ -159,13 +169,15 @@ async fn a_handler_that_gets_no_slot_for_its_reply_learns_of_it(harness: Harness
             .get("chunks", chunks.step(Step::Finish));
         let options = ModuleOptions::new().limits(three_calls());
         let app = AppSpec::new().load_with(SHOP, form.form(Guest::with(things)).build(), options);
-        let live = harness.start(app).await?;
+        let time = TestClock::new();
+        let live = harness.start(app.timed(&time)).await?;
         let slow = [begin_upload(&live, "/it").await?, begin_upload(&live, "/it").await?];
         in_flight(&live, 2).await?;
-        assert_eq!(live.get("/chunks").await?.text(), "failed overloaded", "{form}");
+        let told = time.elapse(WAIT, live.get("/chunks")).await?;
+        assert_eq!(told.text(), "failed overloaded", "{form}");
         let limit = |crash: &Crash| crash.limit.as_deref() == Some("instances");
         live.crashes().expect("the limit is reported", limit).await?;
-        let refused = live.get("/chunks").await?;
+        let refused = time.elapse(WAIT, live.get("/chunks")).await?;
         assert_eq!(refused.status, 503, "{form}: without an instance");
         drop(slow);
         live.shutdown().await;
@@ -212,6 +224,7 @@ async fn the_only_instance_may_stream_both_ways(harness: Harness) -> Result<()> 
 async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let mut limits = three_calls();
+        limits.queue_wait = Duration::from_millis(50);
         limits.deadline = Some(Duration::from_secs(1));
         let app = shop(form, Program::new().step(Step::Body), "stream", limits);
         let live = harness.start(app).await?;
@@ -239,16 +252,17 @@ async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(harness: Harness) 
 async fn calls_that_share_an_instance_leave_room_for_other_routes(harness: Harness) -> Result<()> {
     let mut limits = ModuleLimits::new();
     (limits.instances, limits.in_flight) = (1, 3);
-    limits.queue_wait = Duration::from_millis(50);
+    limits.queue_wait = WAIT;
     let component = harness.fixture(Fixture::RustAsync).await?;
     let app = AppSpec::new().load_with(SHOP, component, ModuleOptions::new().limits(limits));
-    let live = harness.start(app).await?;
+    let time = TestClock::new();
+    let live = harness.start(app.timed(&time)).await?;
     let path = "/waits/count";
     let mut slow = [begin_upload(&live, path).await?, begin_upload(&live, path).await?];
     in_flight(&live, 2).await?;
     assert_eq!(live.get("/health").await?.status, 200);
-    assert_eq!(live.call("POST", path).await?.status, 503);
-    let refused = live.get("/waits/streamed").await?;
+    assert_eq!(time.elapse(WAIT, live.call("POST", path)).await?.status, 503);
+    let refused = time.elapse(WAIT, live.get("/waits/streamed")).await?;
     assert!(refused.header("retry-after").is_some());
     assert_eq!(refused.status, 503, "a handler that passes the failure on");
     for connection in &mut slow {
