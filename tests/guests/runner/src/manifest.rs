@@ -13,7 +13,9 @@ pub fn of(guest: &GuestText) -> Manifest {
     let discovery = declared["discovery"].as_str();
     match discovery {
         Some("traps") => panic!("the manifest traps on purpose"),
-        Some("loops") => loop {},
+        Some("loops") => loop {
+            std::hint::spin_loop();
+        },
         _ => {}
     }
     let (mut handlers, mut listeners) = (0.., 0..);

@@ -162,7 +162,9 @@ impl<F: NamedCalls> Run<F> {
                 Some(message) => panic!("{message}"),
                 None => surroundings::trap(),
             },
-            "loop" => loop {},
+            "loop" => loop {
+                std::hint::spin_loop();
+            },
             "hog" => {
                 let mut all = Vec::new();
                 loop {
