@@ -8,6 +8,9 @@ use crate::lanes::Lane;
 
 const SLOWEST: usize = 10;
 
+/// A test that takes this many seconds is printed when it ends.
+const SHOWN_FROM: f64 = 10.0;
+
 /// The result of one test.
 #[derive(Clone, Debug)]
 pub struct TestResult {
@@ -67,14 +70,17 @@ impl Report {
         println!("lane {lane}: {tests} tests");
     }
 
-    /// Prints a failure at once, because a run takes minutes.
+    /// Prints a test that took long, and a failure at once, because a run takes minutes.
     #[allow(
         clippy::print_stdout,
         reason = "the runner reports to a person or to the log of a server"
     )]
     pub(crate) fn show(&self, result: &TestResult) {
-        if let Some(failure) = &result.failure {
-            println!("FAILED {} ({:.1} s)\n{failure}\n", result.name, result.seconds);
+        let (name, seconds) = (&result.name, result.seconds);
+        match &result.failure {
+            Some(failure) => println!("FAILED {name} ({seconds:.1} s)\n{failure}\n"),
+            None if seconds >= SHOWN_FROM => println!("  {seconds:7.1} s  {name}"),
+            None => {}
         }
     }
 

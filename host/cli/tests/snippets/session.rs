@@ -43,8 +43,8 @@ pub(crate) struct Session {
     program: Option<String>,
     /// Where its commands build.
     target: PathBuf,
-    /// Keeps another run of the test out of the folder.
-    _lock: File,
+    /// Keep another run of the test out of the folder, and other documents out of a shared folder of `target`.
+    _locks: (File, Option<File>),
 }
 
 struct Server {
@@ -89,13 +89,14 @@ impl Session {
             copy(&root().join(example), &clone.join(example));
         }
         fs::write(folder.join(".curlrc"), "silent\nshow-error\n").expect("written");
+        let (target, target_lock) = target_of(page);
         Self {
             here: folder.join(begins),
             folder,
             server: None,
             program: None,
-            target: target_of(page),
-            _lock: lock,
+            target,
+            _locks: (lock, target_lock),
         }
     }
 
@@ -401,15 +402,20 @@ fn is_log_line(line: &str) -> bool {
     line.split(' ').next().is_some_and(is_time)
 }
 
-/// The folder that a document's commands build in: one for all, except where they make a project, whose component has the
-/// name of another document's.
-fn target_of(page: &str) -> PathBuf {
+/// The folder that a document's commands build in. Documents that make a project share a folder, so that the SDK is compiled once for all.
+/// Their components have the same names, so that the documents follow one another: the lock is held until the document ends.
+fn target_of(page: &str) -> (PathBuf, Option<File>) {
     let text = fs::read_to_string(root().join(page)).expect("readable");
     let makes_a_project = text
         .lines()
         .any(|line| line.trim_start_matches("$ ").starts_with("pointwork new"));
-    let own = makes_a_project.then(|| format!("-{}", page.replace(['/', '.'], "-")));
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guests{}", own.unwrap_or_default()))
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    if !makes_a_project {
+        return (folder.join("guests"), None);
+    }
+    let lock = File::create(folder.join("guests-of-projects.lock")).expect("created");
+    lock.lock().expect("the test of another document ends");
+    (folder.join("guests-of-projects"), Some(lock))
 }
 
 /// Compares an output with the one of a document, where `…` stands for anything and a digest for any other.
