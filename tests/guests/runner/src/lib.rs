@@ -1,13 +1,11 @@
 //! The guest of the behaviour suite in Rust: one module for each form, which runs the programs of all cases.
 //!
 //! The suite builds the module once. For each guest of a case, the suite copies the component and writes the guest's
-//! declarations and programs into the [slot](slot) of the copy, as JSON. The module reads the slot when an instance first
+//! declarations and programs into the [`slot`] of the copy, as JSON. The module reads the slot when an instance first
 //! needs it, and answers the host by it: `manifest` makes the manifest, and `run` runs the program of a handler or listener.
 //!
 //! The code calls the SDK as a module of a user does. Declarations and event names are not constants here, so the module
 //! uses the SDK's hooks for modules that learn them at run time.
-
-#![allow(missing_docs, reason = "a guest of the behaviour suite")]
 
 pub mod manifest;
 pub mod run;

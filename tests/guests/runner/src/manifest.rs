@@ -6,6 +6,7 @@ use pointwork_guest::bindings::types::{Channel, Controller, Listener, Manifest, 
 use serde_json::Value;
 
 use crate::slot::{GuestText, list};
+use crate::surroundings::spin;
 
 /// The manifest, or the end that the guest has in its place.
 pub fn of(guest: &GuestText) -> Manifest {
@@ -13,9 +14,7 @@ pub fn of(guest: &GuestText) -> Manifest {
     let discovery = declared["discovery"].as_str();
     match discovery {
         Some("traps") => panic!("the manifest traps on purpose"),
-        Some("loops") => loop {
-            std::hint::spin_loop();
-        },
+        Some("loops") => spin(),
         _ => {}
     }
     let (mut handlers, mut listeners) = (0.., 0..);

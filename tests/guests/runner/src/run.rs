@@ -162,9 +162,7 @@ impl<F: NamedCalls> Run<F> {
                 Some(message) => panic!("{message}"),
                 None => surroundings::trap(),
             },
-            "loop" => loop {
-                std::hint::spin_loop();
-            },
+            "loop" => surroundings::spin(),
             "hog" => {
                 let mut all = Vec::new();
                 loop {

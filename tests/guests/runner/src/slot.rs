@@ -26,6 +26,7 @@ static SLOT: [u8; MARK + LENGTH + CAPACITY] = {
 /// The declarations and programs of a guest.
 #[derive(Debug)]
 pub struct GuestText {
+    /// An object with the controllers and channels; `tests/suite/src/languages/program.rs` writes it.
     pub declared: Value,
 }
 

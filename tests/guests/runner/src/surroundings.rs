@@ -82,3 +82,9 @@ mod of_the_host {
 }
 
 pub(crate) use of_the_host::{log_with, monotonic, random, tell_crash, trap};
+
+/// Never returns, and never waits.
+#[expect(clippy::empty_loop, reason = "the host ends a guest that uses up its processor time")]
+pub(crate) fn spin() -> ! {
+    loop {}
+}

@@ -171,7 +171,8 @@ async fn the_package_the_sdk_and_the_used_events_are_shown(harness: Harness) -> 
     let guest = Guest::with(Controller::new("Things", "/").get("it", Program::new().step(Step::Count)))
         .package("shop", "1.2.3")
         .uses("db:one")
-        .uses("plain");
+        .uses("plain")
+        .written_by_hand();
     let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     let told = info(&live)?;
     assert_eq!(
@@ -180,7 +181,7 @@ async fn the_package_the_sdk_and_the_used_events_are_shown(harness: Harness) -> 
     );
     assert_eq!(
         (told.sdk.as_str(), told.language.as_str()),
-        (concat!("pointwork-guest ", env!("CARGO_PKG_VERSION")), "program")
+        ("pointwork-suite 1", "wat")
     );
     assert_eq!(told.events_used, ["db:one", "plain"]);
     assert_eq!(
