@@ -15,7 +15,7 @@ use support::{Tokio, drained};
 fn bus(change: impl FnOnce(&mut BusOptions)) -> Bus {
     let mut options = BusOptions::new();
     change(&mut options);
-    Bus::new(Arc::new(Tokio), options)
+    Bus::new(Arc::new(Tokio::default()), options)
 }
 
 fn listener(channel: &str, event: &str, module: Option<&str>, listener: impl Listener) -> Subscription {

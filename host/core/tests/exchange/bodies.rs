@@ -8,14 +8,13 @@ use futures_util::FutureExt as _;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use pointwork_core::{
-    Body, BodyMode, BusOptions, Context, CrashKind, Executor, Failure, FailureCode, Handler, HandlerFuture,
+    Body, BodyMode, BusOptions, Context, CrashKind, Failure, FailureCode, Handler, HandlerFuture,
     IntoReply as _, RequestLimits, RouterOptions,
 };
 
 use pointwork_core::adapter::BodyPump;
 use tokio::sync::Semaphore;
 
-use super::support::Tokio;
 use super::{Stand, request};
 
 /// A handler with a mode. It counts its calls.
@@ -160,10 +159,11 @@ async fn a_whole_body_that_breaks_off_ends_the_request() {
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert_eq!(text, r#"{"message":"the body broke off before its end"}"#);
     broken.await.unwrap().unwrap();
-    let executor: Arc<dyn Executor> = Arc::new(Tokio);
+    const PAUSE: Duration = Duration::from_secs(7);
     let (_writer, body) = Body::channel();
-    let late = body.within(Some(Duration::from_millis(10)), &executor);
-    assert_eq!(stand.send(post(late)).await.0, StatusCode::REQUEST_TIMEOUT);
+    let router = stand.router.with_timeouts(Some(PAUSE), None);
+    let late = stand.time.elapse(PAUSE, router.respond(None, post(body))).await;
+    assert_eq!(late.status(), StatusCode::REQUEST_TIMEOUT);
     assert_eq!(calls.load(Ordering::SeqCst), 0);
 }
 
@@ -189,11 +189,16 @@ async fn a_writer_without_a_chunk_learns_that_nobody_reads() {
 #[tokio::test]
 async fn the_deadline_counts_while_a_whole_body_arrives() {
     let (stand, calls) = stand(BodyMode::Whole, length, |options| {
-        options.deadline = Some(Duration::from_millis(20));
+        options.deadline = Some(Duration::from_secs(7));
     });
     let (mut writer, body) = Body::channel();
+    let replying = tokio::spawn(stand.router.respond(None, post(body)));
+    for _ in 0..7 {
+        writer.write("on and on").await.unwrap();
+        stand.time.advance(Duration::from_secs(1)).await;
+    }
     let writing = tokio::spawn(async move { while writer.write("on and on").await.is_ok() {} });
-    assert_eq!(stand.send(post(body)).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(replying.await.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(stand.crash().await.kind, CrashKind::Deadline);
     writing.await.unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 0);
@@ -374,7 +379,7 @@ async fn a_client_that_sends_less_than_the_rate_gets_408() {
         let replying = tokio::spawn(stand.router.respond(None, post(body)));
         // One byte now and then, until nobody reads any more.
         while writer.write("x").await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            stand.time.advance(Duration::from_millis(200)).await;
         }
         replying.await.unwrap().status()
     };

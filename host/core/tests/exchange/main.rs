@@ -21,6 +21,7 @@ use pointwork_core::{
     Subscription,
 };
 
+use pointwork_test_clock::TestClock;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
@@ -28,6 +29,8 @@ use support::{Tokio, drained};
 
 /// One route, its bus, and what the bus reported.
 struct Stand {
+    /// The time of the router and the bus.
+    time: TestClock,
     router: Router,
     bus: Bus,
     crashes: Arc<Mutex<Vec<Crash>>>,
@@ -49,7 +52,8 @@ impl Stand {
         change: impl FnOnce(&mut RouterOptions),
         bus: BusOptions,
     ) -> Self {
-        let executor: Arc<dyn Executor> = Arc::new(Tokio);
+        let time = TestClock::new();
+        let executor: Arc<dyn Executor> = Arc::new(Tokio(time.clock()));
         let bus = Bus::new(executor.clone(), bus);
         let crashes = Arc::new(Mutex::new(Vec::new()));
         let heard = crashes.clone();
@@ -75,7 +79,12 @@ impl Stand {
             handler: Arc::new(handler),
         };
         let router = Router::new(vec![route], options, bus.clone(), executor).unwrap();
-        let stand = Self { router, bus, crashes };
+        let stand = Self {
+            time,
+            router,
+            bus,
+            crashes,
+        };
         stand.listen("server", "crashed", hear).unwrap();
         stand
     }
@@ -255,6 +264,7 @@ async fn a_reply_shows_the_crashes_of_its_request_only_if_it_is_to() {
 
 #[tokio::test]
 async fn the_deadline_cancels_the_handler_with_504() {
+    const DEADLINE: Duration = Duration::from_secs(7);
     let dropped = Arc::new(AtomicBool::new(false));
     struct OnDrop(Arc<AtomicBool>);
     impl Drop for OnDrop {
@@ -272,10 +282,11 @@ async fn the_deadline_cancels_the_handler_with_504() {
     };
     let stand = Stand::with(
         handler,
-        |options| options.deadline = Some(Duration::from_millis(10)),
+        |options| options.deadline = Some(DEADLINE),
         BusOptions::new(),
     );
-    assert_eq!(stand.get().await.0, StatusCode::GATEWAY_TIMEOUT);
+    let (status, _) = stand.time.elapse(DEADLINE, stand.get()).await;
+    assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
     assert!(dropped.load(Ordering::SeqCst));
     assert_eq!(stand.crash().await.kind, CrashKind::Deadline);
 }
@@ -302,21 +313,23 @@ async fn a_body_over_the_limit_is_413_declared_or_not() {
 
 #[tokio::test]
 async fn a_body_that_pauses_too_long_breaks_off_as_timed_out() {
-    let executor: Arc<dyn Executor> = Arc::new(Tokio);
-    const PAUSE: Duration = Duration::from_millis(300);
+    let time = TestClock::new();
+    let executor: Arc<dyn Executor> = Arc::new(Tokio(time.clock()));
+    const PAUSE: Duration = Duration::from_secs(7);
     let (mut writer, body) = Body::channel();
     let reading = tokio::spawn(body.within(Some(PAUSE), &executor).bytes());
     // Together they take longer than the pause, which begins again with each.
     for _ in 0..20 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        time.advance(PAUSE - Duration::from_nanos(1)).await;
         writer.write("a chunk in time").await.unwrap();
     }
+    time.advance(PAUSE).await;
     assert!(matches!(reading.await.unwrap(), Err(BodyError::Timeout)));
 
     let (writer, body) = Body::channel();
     let reading = tokio::spawn(body.within(None, &executor).bytes());
-    // That no pause is too long shows in time alone: one that would be too long above.
-    tokio::time::sleep(PAUSE * 2).await;
+    time.advance(PAUSE * 2).await;
+    assert!(!reading.is_finished());
     writer.finish().await.unwrap();
     assert_eq!(reading.await.unwrap().unwrap(), "");
 }
@@ -398,9 +411,11 @@ async fn a_writer_whose_chunk_nobody_takes_is_told() {
                 reply
             }
         });
-        let router = stand.router.with_timeouts(None, Some(Duration::from_millis(50)));
+        const TIMEOUT: Duration = Duration::from_secs(7);
+        let router = stand.router.with_timeouts(None, Some(TIMEOUT));
         let reply = router.respond(None, request(Method::GET, Body::empty())).await;
-        assert_eq!(ends.recv().await, Some(FailureCode::GONE));
+        let end = stand.time.elapse(TIMEOUT, ends.recv()).await;
+        assert_eq!(end, Some(FailureCode::GONE));
         let broken = reply.into_body().bytes().await;
         assert!(matches!(broken, Err(BodyError::Incomplete)), "{broken:?}");
     }

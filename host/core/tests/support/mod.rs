@@ -2,17 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use pointwork_core::{BoxFuture, Bus, Executor};
+use pointwork_core::{BoxFuture, Bus, Clock, Executor};
 
 /// Runs what outlives a request on tokio.
-pub(crate) struct Tokio;
+#[derive(Default)]
+pub(crate) struct Tokio(pub(crate) Clock);
 
 impl Executor for Tokio {
     fn spawn(&self, future: BoxFuture<'static, ()>) {
         tokio::spawn(future);
     }
 
+    fn clock(&self) -> &Clock {
+        &self.0
+    }
+
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
+        if let Some(sleep) = self.0.sleep_until(instant) {
+            return sleep;
+        }
         Box::pin(tokio::time::sleep_until(instant.into()))
     }
 }

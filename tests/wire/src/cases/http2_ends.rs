@@ -82,8 +82,11 @@ async fn a_shutdown_lets_requests_in_flight_end(on: On) {
     let mut server = Server::with(on, options(), vec![gated]).await;
     let client = Http2Probe::connect(&server).await;
     let held = client.begin("GET", "/gated", Body::empty());
-    let held = tokio::spawn(async move { held.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
-    gate.arrived().await;
+    let mut held = tokio::spawn(async move { held.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
+    tokio::select! {
+        () = gate.arrived() => {}
+        failed = &mut held => panic!("{failed:?}"),
+    }
     server.signal();
     gate.open();
     assert_eq!(within("the held reply", held).await.unwrap(), "gated");
@@ -96,8 +99,11 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not(on: On) {
     let (server, time) = Server::timed(on, options().header_timeout(TIMEOUT), vec![gated]).await;
     let client = Http2Probe::connect(&server).await;
     let held = client.begin("GET", "/gated", Body::empty());
-    let held = tokio::spawn(async move { held.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
-    gate.arrived().await;
+    let mut held = tokio::spawn(async move { held.await.unwrap().into_body().collect().await.unwrap().to_bytes() });
+    tokio::select! {
+        () = gate.arrived() => {}
+        failed = &mut held => panic!("{failed:?}"),
+    }
     time.advance(3 * TIMEOUT).await;
     gate.open();
     assert_eq!(within("the held reply", held).await.unwrap(), "gated");

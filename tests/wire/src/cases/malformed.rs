@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use pointwork_core::{Context, Route};
+use pointwork_core::{Context, Route, ServerOptions};
 
 use crate::probe::normal;
-use crate::{On, Server, route};
+use crate::{On, Server, route, routes};
 
 crate::cases! {
     what_is_no_request_gets_400_and_the_end: A1,
@@ -124,11 +124,14 @@ async fn a_malformed_host_is_refused_by_the_router(on: On) {
 }
 
 async fn line_ends_may_lack_their_carriage_return(on: On) {
-    let server = Server::plain(on).await;
+    // A server that waits for more of the head gives up.
+    const TIMEOUT: Duration = Duration::from_secs(7);
+    let options = ServerOptions::new().header_timeout(TIMEOUT);
+    let (server, time) = Server::timed(on, options, routes()).await;
     let mut client = server.client().await;
     client
         .send("\r\n\nGET /hello HTTP/1.1\nhost: a\n\nGET /echo/1 HTTP/1.1\r\nhost: a\n\r\n")
         .await;
-    assert_eq!(client.reply().await.body, "hello");
+    assert_eq!(time.elapse(TIMEOUT, client.reply()).await.body, "hello");
     assert_eq!(client.reply().await.body, "1");
 }
