@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pointwork_rules::{Text, root, texts, texts_ending};
 
 /// The most lines that a document may have.
-const LONGEST: &[(&str, usize)] = &[("README.md", 250), ("ARCHITECTURE.md", 200)];
+const LONGEST: &[(&str, usize)] = &[("README.md", 250), ("ARCHITECTURE.md", 230)];
 
 /// The folders at the top level; a path in backticks that begins with one is a path of the repository.
 const ROOMS: &[&str] = &[".ci", "adapters", "docs", "examples", "guest", "host", "tests", "wit"];
