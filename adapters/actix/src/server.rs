@@ -60,7 +60,10 @@ pub(crate) async fn run(adapter: Arc<AdapterState>, listener: TcpListener, signa
             stopped.await;
         });
         let grace = adapter.options().shutdown_grace;
-        timers(adapter.options()).timeout(grace, select(server, closed)).await.is_some()
+        timers(adapter.options())
+            .timeout(grace, select(server, closed))
+            .await
+            .is_some()
     };
     if !in_time {
         adapter.warn_cut(connections.receiver_count());

@@ -38,7 +38,11 @@ pub(crate) async fn run(state: Arc<AdapterState>, listener: TcpListener, signal:
         return;
     }
     swansong.shut_down();
-    if timers(options).timeout(options.shutdown_grace, tasks.0.ended()).await.is_none() {
+    if timers(options)
+        .timeout(options.shutdown_grace, tasks.0.ended())
+        .await
+        .is_none()
+    {
         state.warn_cut(tasks.0.count());
         tasks.0.abort();
         let _ = timeout(CUT_TIME, tasks.0.ended()).await;

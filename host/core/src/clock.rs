@@ -130,7 +130,9 @@ impl Timers {
 
     /// Completes at `deadline`.
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        self.clock.sleep_until(deadline).unwrap_or_else(|| (self.real)(deadline))
+        self.clock
+            .sleep_until(deadline)
+            .unwrap_or_else(|| (self.real)(deadline))
     }
 
     /// Completes after `time`.

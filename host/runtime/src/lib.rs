@@ -78,9 +78,9 @@ pub use worker::Worker;
 pub use pointwork_core::limits::{Amount, Limit, LimitError, Limits};
 pub use pointwork_core::{
     Application, Body, BodyError, BodyMode, BodyReader, BodyWriter, Bus, BusOptions, Caller, Clock, ConnectOptions,
-    Context, Crash, CrashKind, DURATION_BUCKETS, DeadLetter, Delivery, DurableFigures, DurableOptions, EventStore, Extensions,
-    Failure, FailureCode, FoundRoute, Handler, HandlerFuture, Hold, IntoReply, Json, Listener, Order, Origin, Outcome,
-    Payload, Peer, Pointer, Receipt, RecordedEvent, RequestDurations, RequestId, RouteDurations, RouteRecord,
-    RouterOptions, SERVER_CHANNEL, ServerCrashed, Settled, Sleep, Staged, StoreError, StoreFigures, Subscription, TakenEvent,
-    TimeSource, Transport, bytes, events, http, ipnet, routing,
+    Context, Crash, CrashKind, DURATION_BUCKETS, DeadLetter, Delivery, DurableFigures, DurableOptions, EventStore,
+    Extensions, Failure, FailureCode, FoundRoute, Handler, HandlerFuture, Hold, IntoReply, Json, Listener, Order,
+    Origin, Outcome, Payload, Peer, Pointer, Receipt, RecordedEvent, RequestDurations, RequestId, RouteDurations,
+    RouteRecord, RouterOptions, SERVER_CHANNEL, ServerCrashed, Settled, Sleep, Staged, StoreError, StoreFigures,
+    Subscription, TakenEvent, TimeSource, Transport, bytes, events, http, ipnet, routing,
 };

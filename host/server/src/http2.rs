@@ -12,9 +12,9 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
+use hyper::rt::{Sleep, Timer};
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
-use hyper::rt::{Sleep, Timer};
 use hyper_util::rt::TokioIo;
 use pointwork_core::{ServerOptions, Timers};
 
@@ -63,7 +63,8 @@ pub(crate) async fn serve<S: InfallibleService>(server: Arc<Server<S>>, io: Io, 
         }
     });
     let executor = StreamExecutor(driver.state.unread.clone());
-    let connection = pin!(builder(&server.options, state.timers.clone(), executor).serve_connection(TokioIo::new(io), respond));
+    let connection =
+        pin!(builder(&server.options, state.timers.clone(), executor).serve_connection(TokioIo::new(io), respond));
     if let Some(Err(error)) = driver.drive(connection, true).await {
         tracing::debug!("a connection ended: {error}");
     }

@@ -41,7 +41,10 @@ impl TimerQueue {
         let next = self.pending.keys().find(future).map(|(deadline, _)| *deadline);
         let next = next.filter(|next| *next <= end);
         self.now = next.unwrap_or(end.max(self.now));
-        let due = self.pending.iter_mut().take_while(|((deadline, _), _)| *deadline <= self.now);
+        let due = self
+            .pending
+            .iter_mut()
+            .take_while(|((deadline, _), _)| *deadline <= self.now);
         let wakers = due.filter_map(|(_, waker)| waker.take()).collect();
         (wakers, next.is_none())
     }

@@ -15,7 +15,9 @@ const SECOND: Duration = Duration::from_secs(1);
 fn runtime(time: &TestClock, threads: usize) -> Runtime {
     let time = time.clone();
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(threads).on_thread_start(move || time.register_thread());
+    builder
+        .worker_threads(threads)
+        .on_thread_start(move || time.register_thread());
     builder.build().unwrap()
 }
 

@@ -111,7 +111,11 @@ fn options(limits: &Limits, time: Option<&TestClock>) -> AppOptions {
     options.cache = CACHE.get().filter(|_| !without_cache).cloned();
     if let Some(deadline) = limits.deadline {
         // A clock that the case moves gives every language the time that it needs.
-        let patience = if time.is_some() { 1 } else { crate::languages::patience() };
+        let patience = if time.is_some() {
+            1
+        } else {
+            crate::languages::patience()
+        };
         options.router.deadline = Some(deadline * patience);
     }
     options.router.stream_body_limit = limits.stream_body;

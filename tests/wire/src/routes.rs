@@ -209,7 +209,12 @@ pub fn publish(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options:
 ///
 /// # Panics
 /// As [`publish`].
-pub(crate) fn publish_on(adapter: &(impl Transport + ?Sized), routes: Vec<Route>, options: RouterOptions, clock: Clock) {
+pub(crate) fn publish_on(
+    adapter: &(impl Transport + ?Sized),
+    routes: Vec<Route>,
+    options: RouterOptions,
+    clock: Clock,
+) {
     let executor: Arc<dyn Executor> = Arc::new(OnTokio(clock));
     let bus = Bus::new(executor.clone(), BusOptions::new());
     let router = Router::new(routes, options, bus, executor).unwrap();

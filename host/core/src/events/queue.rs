@@ -64,7 +64,11 @@ impl<T> Queue<T> {
             return Some(item);
         }
         // On a clock that tests control, an event that follows does not wait for time to pass.
-        let linger = if executor.clock().is_real() { LINGER } else { Duration::ZERO };
+        let linger = if executor.clock().is_real() {
+            LINGER
+        } else {
+            Duration::ZERO
+        };
         let mut timer = pin!(executor.sleep_until(executor.now() + linger));
         poll_fn(|cx| {
             let over = timer.as_mut().poll(cx).is_ready();

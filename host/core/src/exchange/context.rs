@@ -118,7 +118,10 @@ impl Context {
     ///
     /// To wait for it, see [`gone`](Self::gone).
     pub fn is_cancelled(&self) -> bool {
-        let is_late = || self.deadline().is_some_and(|deadline| deadline <= self.exchange.caller.clock().now());
+        let is_late = || {
+            self.deadline()
+                .is_some_and(|deadline| deadline <= self.exchange.caller.clock().now())
+        };
         self.exchange.reply.is_closed() || (is_late() && !self.exchange.reply.has_reply())
     }
 

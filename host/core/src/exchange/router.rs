@@ -254,7 +254,9 @@ impl Router {
         let mut exchange = self.exchange(route, params, arrived, id, parts);
         let missing = match self.admit(&mut exchange, route, head, body) {
             Ok(missing) => missing,
-            Err(failure) => return ready(exchange.finish(failure_reply(&failure), self.shared.clock.now())).left_future(),
+            Err(failure) => {
+                return ready(exchange.finish(failure_reply(&failure), self.shared.clock.now())).left_future();
+            }
         };
         let handler = &self.shared.table.routes()[route].target.handler;
         let (exchange, executor) = (Arc::new(exchange), self.shared.executor.local().clone());

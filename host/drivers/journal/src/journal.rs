@@ -52,13 +52,15 @@ impl Journal {
         let clock = options.clock.clone();
         let mut writer = Writer::new(database, clock.clone(), operations.clone(), syncs.clone());
         let thread = thread::Builder::new().name("pointwork-journal".to_owned());
-        let thread = thread.spawn(move || {
-            clock.register_thread();
-            writer.run(&received);
-        }).map_err(|error| {
-            let message = format!("the thread of the journal `{}` does not start", options.path.display());
-            Error::new(ErrorKind::Durable, message).with_source(error)
-        })?;
+        let thread = thread
+            .spawn(move || {
+                clock.register_thread();
+                writer.run(&received);
+            })
+            .map_err(|error| {
+                let message = format!("the thread of the journal `{}` does not start", options.path.display());
+                Error::new(ErrorKind::Durable, message).with_source(error)
+            })?;
         Ok(Self {
             operations: Some(operations),
             syncs,

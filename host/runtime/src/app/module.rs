@@ -1,8 +1,8 @@
 //! One version of a module: loaded whole, ready to serve.
 
 use std::sync::Arc;
-use std::time::Instant;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::Bytes;
 use pointwork_core::routing::{DeclaredRoute, MethodFilter};

@@ -80,7 +80,11 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<(
 pub(super) async fn eventually_at(time: &TestClock, what: &str, is_so: impl Fn() -> bool) -> Result<()> {
     let begun = Instant::now();
     while !is_so() {
-        ensure!(begun.elapsed() < PATIENCE, "waited {} s in vain until {what}", PATIENCE.as_secs());
+        ensure!(
+            begun.elapsed() < PATIENCE,
+            "waited {} s in vain until {what}",
+            PATIENCE.as_secs()
+        );
         time.advance(Duration::from_millis(500)).await;
     }
     Ok(())

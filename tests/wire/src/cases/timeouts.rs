@@ -124,7 +124,9 @@ async fn a_body_that_stops_coming_gets_408_in_real_time(on: On) {
     for path in ["/body", "/whole"] {
         let mut client = server.client().await;
         client
-            .send(format!("POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nxx"))
+            .send(format!(
+                "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nxx"
+            ))
             .await;
         let begun = Instant::now();
         let reply = client.reply().await;
@@ -200,7 +202,9 @@ async fn every_timeout_passes_in_real_time(on: On) {
         assert!(begun.elapsed() >= SHORT, "{begin}");
     }
     let mut client = server.client().await;
-    client.send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\n").await;
+    client
+        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\n")
+        .await;
     assert_eq!(client.reply().await.status(), 408);
     let mut client = server.client().await;
     client.send("GET /gated HTTP/1.1\r\nhost: a\r\n\r\n").await;

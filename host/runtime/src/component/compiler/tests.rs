@@ -199,7 +199,10 @@ fn a_component_that_is_too_large_is_refused_with_both_sizes() {
 fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
     let mut setup = Setup::default();
     setup.options.time = Duration::ZERO;
-    let (engines, threads) = (setup.engines(), Arc::new(Threads::start(pointwork_core::Clock::real()).unwrap()));
+    let (engines, threads) = (
+        setup.engines(),
+        Arc::new(Threads::start(pointwork_core::Clock::real()).unwrap()),
+    );
     let engine = &engines.engine(settings(FORMS[0])).unwrap().engine;
     let compiler = &engines.compiler;
     let runtime = Runtime::new().unwrap();
@@ -231,7 +234,10 @@ fn a_load_over_its_time_is_refused_and_the_thread_keeps_its_permit() {
 #[test]
 fn several_loads_take_turns() {
     let setup = Setup::default();
-    let (engines, threads) = (setup.engines(), Arc::new(Threads::start(pointwork_core::Clock::real()).unwrap()));
+    let (engines, threads) = (
+        setup.engines(),
+        Arc::new(Threads::start(pointwork_core::Clock::real()).unwrap()),
+    );
     let engine = &engines.engine(settings(FORMS[0])).unwrap().engine;
     let load = |number| {
         engines
