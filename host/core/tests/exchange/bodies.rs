@@ -8,8 +8,8 @@ use futures_util::FutureExt as _;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use pointwork_core::{
-    Body, BodyMode, BusOptions, Context, CrashKind, Failure, FailureCode, Handler, HandlerFuture,
-    IntoReply as _, RequestLimits, RouterOptions,
+    Body, BodyMode, BusOptions, Context, CrashKind, Failure, FailureCode, Handler, HandlerFuture, IntoReply as _,
+    RequestLimits, RouterOptions,
 };
 
 use pointwork_core::adapter::BodyPump;

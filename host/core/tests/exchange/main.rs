@@ -280,11 +280,7 @@ async fn the_deadline_cancels_the_handler_with_504() {
             drop(guard);
         }
     };
-    let stand = Stand::with(
-        handler,
-        |options| options.deadline = Some(DEADLINE),
-        BusOptions::new(),
-    );
+    let stand = Stand::with(handler, |options| options.deadline = Some(DEADLINE), BusOptions::new());
     let (status, _) = stand.time.elapse(DEADLINE, stand.get()).await;
     assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
     assert!(dropped.load(Ordering::SeqCst));

@@ -162,6 +162,7 @@ async fn a_writer_whose_reply_is_reset_is_told(on: On) {
     let (server, time) = Server::timed(on, options().write_timeout(TIMEOUT), vec![streamed]).await;
     let mut client = Client::connect(&server).await;
     client.get(1, "/streamed").await;
+    assert_eq!(client.next(Frame::HEADERS).await.status(), Some(200));
     time.until_timer(TIMEOUT).await;
     time.advance(TIMEOUT).await;
     let reset = client.next(Frame::RST_STREAM).await;

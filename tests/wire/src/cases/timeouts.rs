@@ -124,7 +124,9 @@ async fn a_body_that_stops_coming_gets_408_in_real_time(on: On) {
     for path in ["/body", "/whole"] {
         let mut client = server.client().await;
         client
-            .send(format!("POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nxx"))
+            .send(format!(
+                "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nxx"
+            ))
             .await;
         let begun = Instant::now();
         let reply = client.reply().await;
