@@ -123,6 +123,10 @@ impl Subject for InHost {
 
     fn start(&self, spec: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {
         Box::pin(async move {
+            if spec.time().is_some() {
+                let reason = "a program in another language has its own clock: register the case with `moves clock`";
+                return Err(Refusal::told(reason.to_owned()));
+            }
             let idle = self.host.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let process = match idle {
                 Some(process) => process,

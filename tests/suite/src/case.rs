@@ -37,6 +37,8 @@ pub struct Case {
     pub has_guest: bool,
     /// Whether the case is selected for the programs in C and Python.
     pub is_in_hosts: bool,
+    /// Whether the case moves the clock of the application, which it can do in its own process only.
+    pub moves_clock: bool,
     pub(crate) run: fn(Harness) -> BoxFuture<'static, Result<()>>,
 }
 
@@ -95,7 +97,8 @@ impl Case {
 /// - `host`, if neither of the two can.
 ///
 /// `without guest` says that the case loads no module, or that no SDK writes its modules. `in hosts` selects the case for
-/// the programs in C and Python. The module [`matrix`](crate::matrix) decides from these words where a case runs.
+/// the programs in C and Python. `moves clock` says that the case moves the clock of its applications: such a case does not run in those
+/// programs, whose time it cannot move. The module [`matrix`](crate::matrix) decides from these words where a case runs.
 macro_rules! cases {
     (@part sdk) => { $crate::case::Part::Sdk };
     (@part adapter) => { $crate::case::Part::Adapter };
@@ -106,9 +109,11 @@ macro_rules! cases {
     (@has_guest guest) => { false };
     (@is_in_hosts) => { false };
     (@is_in_hosts hosts) => { true };
+    (@moves_clock) => { false };
+    (@moves_clock clock) => { true };
     (@list $parts:tt $(
         $name:ident $([$($fixture:ident),+])? : $($row:ident),+
-        $(of $($part:ident)and+)? $(without $guest:ident)? $(in $hosts:ident)?;
+        $(of $($part:ident)and+)? $(without $guest:ident)? $(in $hosts:ident)? $(moves $clock:ident)?;
     )+) => {
         /// The cases of this file.
         pub(crate) fn all() -> Vec<$crate::case::Case> {
@@ -119,6 +124,7 @@ macro_rules! cases {
                 exercises: $crate::case::cases!(@parts $parts $($($part)+)?),
                 has_guest: $crate::case::cases!(@has_guest $($guest)?),
                 is_in_hosts: $crate::case::cases!(@is_in_hosts $($hosts)?),
+                moves_clock: $crate::case::cases!(@moves_clock $($clock)?),
                 run: |harness| Box::pin($name(harness)),
             }),+]
         }

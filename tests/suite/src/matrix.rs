@@ -12,6 +12,8 @@
 //! | programs in C and Python, built-in server | selected cases, but not of `adapter` | every case, but not of `adapter` |
 //! | the same, mounted in libmicrohttpd and uvicorn | selected cases of `adapter` | every case of `adapter` |
 //!
+//! A case that moves the clock of the application does not run in the programs in C and Python.
+//!
 //! The gate is what `cargo test` runs. `POINTWORK_ALL=1` selects the full matrix.
 
 use crate::adapters;
@@ -51,6 +53,6 @@ impl Matrix {
     /// Whether a case runs in a program of another language: mounted in a server of that language, or on the built-in server.
     pub fn has_host(self, case: &Case, is_mounted: bool) -> bool {
         let is_selected = self == Self::Full || case.is_in_hosts;
-        is_selected && case.is_of(Part::Adapter) == is_mounted
+        is_selected && !case.moves_clock && case.is_of(Part::Adapter) == is_mounted
     }
 }

@@ -16,7 +16,7 @@ cases![
     adapter;
     // In hosts: libmicrohttpd once sent no reply before the end of the body.
     a_handler_that_takes_no_body_never_waits_for_one: H9, A1 in hosts;
-    a_handler_that_takes_the_whole_body_runs_when_it_is_there: H9, A1;
+    a_handler_that_takes_the_whole_body_runs_when_it_is_there: H9, A1 moves clock;
     a_body_that_arrives_takes_no_instance: H9;
     a_handler_that_takes_a_stream_runs_at_once: H9, A1;
     a_handler_of_each_mode_reads_the_body_as_it_likes: H9 of sdk and adapter;

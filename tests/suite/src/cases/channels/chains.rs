@@ -25,9 +25,9 @@ cases![
     a_module_calls_its_own_channel: C3, H3 of sdk;
     a_cycle_ends_too_deep_and_names_its_links: H3;
     a_channel_that_calls_itself_ends_too_deep: H3;
-    a_context_handed_over_in_a_ring_ends_too_deep: H6, H7;
-    a_ring_ends_when_its_client_is_gone: H6, H7;
-    a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs: H3;
+    a_context_handed_over_in_a_ring_ends_too_deep: H6, H7 moves clock;
+    a_ring_ends_when_its_client_is_gone: H6, H7 moves clock;
+    a_delivery_that_was_kept_continues_the_chain_of_the_call_that_runs: H3 moves clock;
 ];
 
 fn relays(to: &str) -> Program {

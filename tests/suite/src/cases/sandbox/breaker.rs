@@ -13,8 +13,8 @@ use crate::subject::AppSpec;
 
 cases![
     host;
-    a_module_that_crashes_again_and_again_is_held_back: A1, E1;
-    a_crash_between_good_calls_holds_nothing_back: A1, E1;
+    a_module_that_crashes_again_and_again_is_held_back: A1, E1 moves clock;
+    a_crash_between_good_calls_holds_nothing_back: A1, E1 moves clock;
     a_breaker_can_be_waived: A1, E1;
 ];
 

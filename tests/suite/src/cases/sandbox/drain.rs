@@ -14,9 +14,9 @@ use crate::subject::{AppSpec, Step};
 
 cases![
     host;
-    what_hangs_on_an_old_version_ends_with_503: S1, E1 of adapter;
-    what_hangs_on_a_removed_module_ends_with_503: S1, E1 in hosts;
-    no_more_than_two_versions_and_what_drains_are_alive: S1;
+    what_hangs_on_an_old_version_ends_with_503: S1, E1 of adapter moves clock;
+    what_hangs_on_a_removed_module_ends_with_503: S1, E1 moves clock;
+    no_more_than_two_versions_and_what_drains_are_alive: S1 moves clock;
 ];
 
 const DRAIN: Duration = Duration::from_secs(7);

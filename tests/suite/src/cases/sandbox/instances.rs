@@ -22,9 +22,9 @@ cases![
     a_shared_instance_serves_requests_side_by_side [RustAsync]: A1, H1;
     an_instance_is_reused_up_to_its_limit: A1;
     a_trap_retires_its_own_instance_only: A1, E1;
-    a_handler_that_crashes_often_leaves_the_instances_to_the_others: A1, E1;
-    a_handler_that_crashes_often_shares_no_instance [RustAsync]: A1, E1, H1;
-    instances_go_away_when_they_are_idle: A1;
+    a_handler_that_crashes_often_leaves_the_instances_to_the_others: A1, E1 moves clock;
+    a_handler_that_crashes_often_shares_no_instance [RustAsync]: A1, E1, H1 moves clock;
+    instances_go_away_when_they_are_idle: A1 moves clock;
 ];
 
 /// A module whose `/count` returns the number of calls of its instance, including this one. `/held` does the same after

@@ -20,7 +20,7 @@ cases![
     a_growing_table_ends_at_its_limit: A1, E1;
     a_stack_that_is_used_up_ends_the_request: A1, E1;
     processor_time_ends_at_its_limit: A1, E1;
-    a_module_has_a_deadline_of_its_own: A1, E1 in hosts;
+    a_module_has_a_deadline_of_its_own: A1, E1 moves clock;
     a_module_has_a_body_limit_of_its_own: A1, E1;
     a_module_has_a_limit_for_headers: A1, E1;
     log_lines_end_at_their_limit: A1, E1;

@@ -19,12 +19,12 @@ use crate::subject::AppSpec;
 
 cases![
     host;
-    a_call_too_many_in_the_queue_is_refused_at_once: A1, E1;
-    a_burst_of_refusals_is_one_line_and_their_number: E1;
-    a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1;
-    a_context_for_a_listener_without_room_is_refused: A1, H6;
-    who_waits_gets_the_instance_that_is_free_again: A1;
-    clients_that_go_away_leave_nothing_behind: A1, H7 of adapter in hosts;
+    a_call_too_many_in_the_queue_is_refused_at_once: A1, E1 moves clock;
+    a_burst_of_refusals_is_one_line_and_their_number: E1 moves clock;
+    a_call_that_waits_too_long_for_an_instance_is_refused: A1, E1 moves clock;
+    a_context_for_a_listener_without_room_is_refused: A1, H6 moves clock;
+    who_waits_gets_the_instance_that_is_free_again: A1 moves clock;
+    clients_that_go_away_leave_nothing_behind: A1, H7 of adapter moves clock;
 ];
 
 /// The only instance waits at the gate.

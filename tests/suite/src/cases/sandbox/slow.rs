@@ -20,14 +20,14 @@ use crate::subject::AppSpec;
 
 cases![
     host;
-    slow_uploads_leave_an_instance_to_other_routes: H9 of adapter in hosts;
-    slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes: H9;
-    slow_readers_leave_an_instance_to_other_routes: H9 of adapter in hosts;
-    a_handler_that_gets_no_slot_for_its_reply_learns_of_it: H9;
+    slow_uploads_leave_an_instance_to_other_routes: H9 of adapter moves clock;
+    slow_bodies_of_one_http_2_connection_leave_an_instance_to_other_routes: H9 moves clock;
+    slow_readers_leave_an_instance_to_other_routes: H9 of adapter moves clock;
+    a_handler_that_gets_no_slot_for_its_reply_learns_of_it: H9 moves clock;
     a_whole_body_takes_no_instance_until_it_is_there: H9 of adapter;
     the_only_instance_may_stream_both_ways: H9;
     the_slot_of_a_stream_is_free_when_its_client_is_gone: H9;
-    calls_that_share_an_instance_leave_room_for_other_routes [RustAsync]: H9;
+    calls_that_share_an_instance_leave_room_for_other_routes [RustAsync]: H9 moves clock;
     // In hosts: a program ended or hung in this case once.
     a_body_that_is_handed_over_takes_a_slot_where_it_is_read: H6, H9 in hosts;
 ];
