@@ -211,6 +211,12 @@ impl Harness {
         Differences::declared().instead(self.subject(), method)
     }
 
+    /// Whether the threads of the adapter's server rest while the body of a request is incomplete. actix-http polls such a request without
+    /// a pause, so that an advance of a clock would never return.
+    pub fn rests_during_uploads(&self) -> bool {
+        self.adapter() != "actix"
+    }
+
     /// The name of the subject.
     pub fn subject(&self) -> &'static str {
         self.subject.name()
