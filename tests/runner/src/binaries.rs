@@ -15,6 +15,7 @@ pub struct Binary {
     /// The options of `cargo test` that select this binary.
     pub selection: String,
     pub(crate) executable: PathBuf,
+    package: String,
     /// The folder of the package, in which cargo runs the tests.
     pub(crate) folder: PathBuf,
     pub(crate) libraries: PathBuf,
@@ -93,6 +94,7 @@ fn binary(executable: PathBuf, target: &Target, manifest: &Path, libraries: &Pat
         id,
         selection,
         executable,
+        package,
         folder: folder.to_owned(),
         libraries: libraries.to_owned(),
     })
@@ -113,12 +115,14 @@ fn package_name(manifest: &Path) -> Result<String> {
 }
 
 impl Binary {
-    /// A command that runs the binary as cargo does: in the folder of its package, with cargo's libraries.
+    /// A command that runs the binary as cargo does: in the folder of its package, with cargo's variables and libraries. `CARGO` itself
+    /// comes from the environment.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
+            .env("CARGO_PKG_NAME", &self.package)
             .env("LD_LIBRARY_PATH", &self.libraries);
         command
     }
