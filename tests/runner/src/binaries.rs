@@ -54,7 +54,7 @@ struct Profile {
 /// Reads cargo's messages and returns the test binaries, without benchmarks and examples.
 ///
 /// # Errors
-/// If a line is not a message of cargo, or if there is no test binary.
+/// If a line is not a message of cargo, or if the messages name no test binary.
 pub fn read(messages: impl BufRead, libraries: &Path) -> Result<Vec<Binary>> {
     let mut binaries = Vec::new();
     for line in messages.lines() {

@@ -1,6 +1,6 @@
 //! The runner of all tests.
 //!
-//! cargo runs the test binaries of a workspace one after the other, and each of them decides on its own how many tests run at a time.
+//! cargo runs the test binaries of a workspace one after the other, and each binary decides on its own how many tests run at a time.
 //! This runner reads from cargo's messages which test binaries exist, asks each binary for its tests, and assigns every test to a *lane*:
 //!
 //! | lane | what runs at a time | for |

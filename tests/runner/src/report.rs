@@ -1,4 +1,4 @@
-//! What the runner prints: the duration of each lane, the slowest tests of each lane, and for each failure the command that repeats it.
+//! The output of the runner: the duration of each lane, the slowest tests of each lane, and for each failure the command that repeats it.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use crate::trial::{TRIAL_LOG, TrialRecord};
 #[derive(Debug)]
 pub struct Schedule {
     binaries: Vec<Binary>,
-    /// All tests, also those that are not selected.
+    /// The names of all tests of each binary.
     listed: Vec<Vec<String>>,
     by_lane: BTreeMap<Lane, Vec<Test>>,
     shared: Vec<bool>,
@@ -73,7 +73,7 @@ impl Schedule {
         })
     }
 
-    /// Prints the tests, each with its lane.
+    /// The selected tests, each with its lane.
     pub fn names(&self) -> impl Iterator<Item = (Lane, String)> {
         let lanes = self.by_lane.iter();
         lanes.flat_map(|(lane, tests)| {
@@ -86,7 +86,7 @@ impl Schedule {
     /// Runs all tests, one lane after the other.
     ///
     /// # Errors
-    /// If a binary cannot be started or a file cannot be written. A failed test is no error.
+    /// If a binary cannot be started or a file cannot be written. A failed test is part of the report.
     pub fn run(&self) -> Result<Report> {
         let mut report = Report::default();
         for lane in Lane::ALL {
