@@ -1,6 +1,6 @@
 //! A process that runs tests: its output goes to a file, and it is ended if it hangs.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,27 +13,30 @@ use wait_timeout::ChildExt as _;
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum ProcessEnd {
     Exited(ExitStatus),
     /// The runner ended it after [`LONGEST_WAIT`] without progress.
-    TimedOut,
+    TimedOut {
+        /// A line for each of its threads.
+        threads: String,
+    },
 }
 
 impl ProcessEnd {
-    pub(crate) fn is_success(self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         matches!(self, Self::Exited(status) if status.success())
     }
 
     /// A description for the report of a failure.
-    pub(crate) fn describe(self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Exited(status) => match status.signal() {
                 Some(signal) => format!("the process was ended by signal {signal}"),
                 None => format!("the process ended with {status}"),
             },
-            Self::TimedOut => format!(
-                "the process made no progress for {} s and was ended",
+            Self::TimedOut { threads } => format!(
+                "the process made no progress for {} s and was ended; its threads:\n{threads}",
                 LONGEST_WAIT.as_secs()
             ),
         }
@@ -57,11 +60,45 @@ pub(crate) fn run_to_end(mut command: Command, log: &Path, progress: impl Fn() -
         }
         let now = progress();
         if now == before {
+            let threads = threads_of(child.id());
             end_group(&mut child)?;
-            return Ok(ProcessEnd::TimedOut);
+            return Ok(ProcessEnd::TimedOut { threads });
         }
         before = now;
     }
+}
+
+/// Each thread of a process, with its state, its processor time and where it waits in the kernel, as far as the kernel tells.
+fn threads_of(process: u32) -> String {
+    let mut lines = String::new();
+    for task in fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        let status = read("status");
+        let field = |name: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap_or("?")
+                .trim()
+        };
+        let nanoseconds = read("schedstat")
+            .split(' ')
+            .next()
+            .and_then(|time| time.parse().ok())
+            .unwrap_or(0);
+        let used = Duration::from_nanos(nanoseconds);
+        lines += &format!(
+            "  {}: {}, used {used:?}, in {}\n",
+            field("Name:"),
+            field("State:"),
+            read("wchan")
+        );
+    }
+    lines
 }
 
 fn end_group(child: &mut Child) -> Result<()> {

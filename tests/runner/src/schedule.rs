@@ -1,6 +1,6 @@
 //! Which test runs where and when.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -175,18 +175,30 @@ impl Schedule {
         let progress = || trials.path().metadata().map_or(0, |metadata| metadata.len());
         let end = run_to_end(command, &log, progress)?;
         let text = fs::read_to_string(trials.path())?;
-        let mut records = BTreeMap::new();
+        let mut ended = BTreeMap::new();
+        let mut running = BTreeSet::new();
         for line in text.lines() {
             let record: TrialRecord =
                 serde_json::from_str(line).with_context(|| format!("`{line}` is not a line of the trial log"))?;
-            records.insert(record.name.clone(), record);
-        }
-        let results = tests.iter().map(|test| match records.remove(&test.name) {
-            Some(record) => TestResult::new(binary, test, Lane::Cpu, record.seconds, record.failure),
-            None => {
-                let failure = format!("no result: {}\n{}", end.describe(), last_lines(&log));
-                TestResult::new(binary, test, Lane::Cpu, 0.0, Some(failure))
+            match record {
+                TrialRecord::Started { name } => _ = running.insert(name),
+                TrialRecord::Ended { name, seconds, failure } => {
+                    running.remove(&name);
+                    ended.insert(name, (seconds, failure));
+                }
             }
+        }
+        let results = tests.iter().map(|test| {
+            let (seconds, failure) = ended.remove(&test.name).unwrap_or_else(|| {
+                let state = if running.contains(&test.name) {
+                    "it was running"
+                } else {
+                    "it had not begun"
+                };
+                let failure = format!("no result, {state}: {}\n{}", end.describe(), last_lines(&log));
+                (0.0, Some(failure))
+            });
+            TestResult::new(binary, test, Lane::Cpu, seconds, failure)
         });
         let results: Vec<_> = results.collect();
         for result in &results {

@@ -18,11 +18,16 @@ pub(crate) const TRIAL_LOG: &str = "POINTWORK_TRIAL_LOG";
 
 /// A line of the trial log.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct TrialRecord {
-    pub(crate) name: String,
-    pub(crate) seconds: f64,
-    /// The message of the failure.
-    pub(crate) failure: Option<String>,
+pub(crate) enum TrialRecord {
+    Started {
+        name: String,
+    },
+    Ended {
+        name: String,
+        seconds: f64,
+        /// The message of the failure.
+        failure: Option<String>,
+    },
 }
 
 /// A test that reports its result and its duration to the runner.
@@ -40,10 +45,11 @@ impl Trial {
         let name = name.into();
         let reported = name.clone();
         Self(libtest_mimic::Trial::test(name, move || {
+            append(&TrialRecord::Started { name: reported.clone() });
             let started = Instant::now();
             let outcome = panic::catch_unwind(AssertUnwindSafe(test));
             let outcome = outcome.unwrap_or_else(|panic| Err(format!("panicked: {}", panic_message(&*panic)).into()));
-            append(&TrialRecord {
+            append(&TrialRecord::Ended {
                 name: reported,
                 seconds: started.elapsed().as_secs_f64(),
                 failure: outcome
@@ -69,12 +75,7 @@ fn append(record: &TrialRecord) {
     let file = OpenOptions::new().append(true).open(path);
     // A single write keeps the lines of several threads apart.
     let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
-    written.unwrap_or_else(|error| {
-        panic!(
-            "the result of `{}` is not written to the trial log: {error}",
-            record.name
-        )
-    });
+    written.unwrap_or_else(|error| panic!("{record:?} is not written to the trial log: {error}"));
 }
 
 /// The message of a panic.

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::async_instance::{Driver, GRACE, InstanceState};
 use super::call::{Call, Queued, QueuedCall};
-use super::crashes::{Overload, cpu_exceeded, crash, overloaded, panicked};
+use super::crashes::{Overload, cpu_exceeded, crash, drained, overloaded, panicked};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
@@ -158,8 +158,12 @@ impl AsyncPool {
         };
         // The call is dropped a moment before the instance's end is known.
         let end = within(&*self.threads, self.threads.now() + GRACE, instance.end.wait()).await;
-        let end = end.cloned();
-        let end = end.unwrap_or_else(|| crash(&self.pre, CrashKind::Trap, "the instance ended"));
+        let end = match end {
+            Some(end) => end.clone(),
+            // The thread that would tell ends with the application.
+            None if self.pre.cut.is_cancelled() => drained(&self.pre),
+            None => crash(&self.pre, CrashKind::Trap, "the instance ended"),
+        };
         // All modules together reached a limit, or the version's time to drain was over: no fault of this call.
         if end.kind != CrashKind::Limit {
             history.crashed();

@@ -1,17 +1,18 @@
 //! An application without any adapter: it answers requests in process, and it is closed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::Limited;
 use pointwork::{App, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, Payload, StateDirectory};
 use pointwork_suite::app::usual_options;
 use pointwork_suite::guest::{Channel, Controller, End, Guest, Program};
 use pointwork_suite::logs::Logs;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 use crate::trials;
@@ -106,14 +107,13 @@ async fn a_listener_sends_a_request_to_the_module_that_called_it() -> Result<()>
 
 #[derive(Default)]
 struct Gate {
+    reached: Notify,
     opened: Notify,
-    /// The number of those who have come to it.
-    reached: AtomicUsize,
 }
 
 impl Gate {
     async fn pass(self: Arc<Self>) {
-        self.reached.fetch_add(1, Ordering::Relaxed);
+        self.reached.notify_one();
         self.opened.notified().await;
     }
 }
@@ -144,22 +144,28 @@ async fn gated(drain: Duration) -> Result<(App, Arc<Gate>)> {
 
 const GATES: [&str; 3] = ["/native/gate", "/sync/gate", "/async/gate"];
 
-/// Sends a request, and waits until it is in flight.
-async fn begin(app: &App, path: &str) -> Result<oneshot::Receiver<Response<Body>>> {
-    let before = app.requests_in_flight();
-    let (replied, reply) = oneshot::channel();
-    let answer = app.handle(get(path)?);
-    tokio::spawn(async move { replied.send(answer.await) });
-    while app.requests_in_flight() == before {
-        tokio::task::yield_now().await;
+/// Sends a request, and returns once it is in flight.
+async fn begin(app: &App, path: &str) -> Result<JoinHandle<Response<Body>>> {
+    let mut reply = Box::pin(app.handle(get(path)?));
+    match futures_util::poll!(&mut reply) {
+        Poll::Ready(reply) => bail!("{path} is answered at once: {reply:?}"),
+        Poll::Pending => Ok(tokio::spawn(reply)),
     }
-    Ok(reply)
+}
+
+/// Sends a request, and returns once it has reached the gate.
+async fn begin_gated(app: &App, gate: &Gate, path: &str) -> Result<JoinHandle<Response<Body>>> {
+    let mut reply = begin(app, path).await?;
+    tokio::select! {
+        reply = &mut reply => bail!("{path} is answered in front of the gate: {reply:?}"),
+        () = gate.reached.notified() => Ok(reply),
+    }
 }
 
 async fn calls_in_flight_end_before_a_close_does() -> Result<()> {
     let (app, gate) = gated(Duration::from_secs(60)).await?;
     for path in GATES {
-        let reply = begin(&app, path).await?;
+        let reply = begin_gated(&app, &gate, path).await?;
         if path != GATES[2] {
             gate.opened.notify_one();
             ensure!(text(reply.await?).await?.contains("passed"), "{path}");
@@ -184,16 +190,16 @@ async fn calls_in_flight_end_before_a_close_does() -> Result<()> {
 async fn calls_that_do_not_end_are_cut() -> Result<()> {
     let (app, gate) = gated(Duration::from_millis(50)).await?;
     let mut replies = Vec::new();
-    for path in GATES.into_iter().chain(["/sync/loop", "/async/loop"]) {
-        replies.push((path, begin(&app, path).await?));
+    // The gates come first: a call of an instance that loops may come too late for its event.
+    for path in GATES {
+        replies.push((path, begin_gated(&app, &gate, path).await?));
     }
-    // A call that a busy machine makes only now would fail, and its handler would reply.
-    while gate.reached.load(Ordering::Relaxed) < GATES.len() {
-        tokio::task::yield_now().await;
+    for path in ["/sync/loop", "/async/loop"] {
+        replies.push((path, begin(&app, path).await?));
     }
     app.close().await;
     for (path, reply) in replies {
-        let reply = reply.await.with_context(|| format!("{path} has no reply"))?;
+        let reply = reply.await?;
         ensure!(reply.status() == StatusCode::SERVICE_UNAVAILABLE, "{path}: {reply:?}");
     }
     Ok(())
