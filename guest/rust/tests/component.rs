@@ -6,11 +6,11 @@
 //! prints the sizes.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::error::Error;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use std::{env, fs};
 
 use pointwork_wasi::{ADAPTER, MODULE};
 use wit_component::{ComponentEncoder, DecodedWasm};
@@ -116,10 +116,11 @@ fn build(features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
 /// Builds `tests/hello` with cargo.
 fn compile(target: &str, features: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hello");
-    // All builds share one folder, so that dependencies are built once. Only one build may use it at a time.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // All builds share one folder, so that dependencies are built once. A test of another process must not replace the module before
+    // it is read.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
+    let one_at_a_time = File::create(folder.with_extension("lock"))?;
+    one_at_a_time.lock()?;
     ensure_target(target)?;
     let built = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--target", target, "--target-dir"])

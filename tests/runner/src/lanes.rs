@@ -43,6 +43,8 @@ impl fmt::Display for Lane {
 pub struct Lanes {
     /// The binaries whose `cpu` tests share one process.
     shared: BTreeSet<String>,
+    /// The tests that begin before the others of their lane, as patterns.
+    first: Vec<String>,
     #[serde(rename = "lane")]
     entries: Vec<Entry>,
 }
@@ -85,6 +87,12 @@ impl Lanes {
         self.shared.contains(binary)
     }
 
+    /// Whether a test begins before the others of its lane.
+    pub(crate) fn is_first(&self, binary: &str, test: &str) -> bool {
+        let name = format!("{binary} {test}");
+        self.first.iter().any(|pattern| pattern_matches(pattern, &name))
+    }
+
     /// The lane of a test. An exact name precedes a pattern.
     pub(crate) fn of(&self, binary: &str, test: &str) -> Lane {
         let name = format!("{binary} {test}");
@@ -105,7 +113,7 @@ impl Lanes {
     pub(crate) fn check(&self, tests: &[(&str, &str)]) -> Result<()> {
         let names: Vec<_> = tests.iter().map(|(binary, test)| format!("{binary} {test}")).collect();
         let binaries: BTreeSet<_> = tests.iter().map(|(binary, _)| *binary).collect();
-        let patterns = self.entries.iter().flat_map(|entry| &entry.tests);
+        let patterns = self.entries.iter().flat_map(|entry| &entry.tests).chain(&self.first);
         let stale: Vec<_> = patterns
             .filter(|pattern| !names.iter().any(|name| pattern_matches(pattern, name)))
             .chain(self.shared.iter().filter(|id| !binaries.contains(id.as_str())))
@@ -142,6 +150,7 @@ mod tests {
 
     const FILE: &str = r#"
         shared = ["suite/behaviour"]
+        first = []
 
         [[lane]]
         lane = "build"

@@ -61,6 +61,9 @@ impl Schedule {
             }
         }
         ensure!(!by_lane.is_empty(), "no test is selected");
+        for tests in by_lane.values_mut() {
+            tests.sort_by_key(|test| !lanes.is_first(&binaries[test.binary].id, &test.name));
+        }
         fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
         let shared = binaries.iter().map(|binary| lanes.is_shared(&binary.id)).collect();
         Ok(Self {

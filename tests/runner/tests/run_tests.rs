@@ -17,7 +17,8 @@ case "$1 $2" in
 esac
 "#;
 
-const LANES: &str = "shared = []\n[[lane]]\nlane = \"build\"\nreason = \"They run cargo.\"\ntests = [\"shop bad\"]\n";
+const LANES: &str =
+    "shared = []\nfirst = []\n[[lane]]\nlane = \"build\"\nreason = \"They run cargo.\"\ntests = [\"shop bad\"]\n";
 
 /// Runs the tests of a package `shop` whose library's test binary is this script.
 fn run(script: &str, lanes: &str) -> (TempDir, Output) {

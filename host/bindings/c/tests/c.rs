@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
 use pointwork_suite::fixtures::hosts::is_wanted;
+use pointwork_suite::fixtures::make::make_once;
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
 
 fn here() -> &'static Path {
@@ -60,10 +61,18 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     // cargo builds the library beside this program.
     let program = env::current_exe().expect("a path");
     let library = program.parent().expect("a folder").join("libpointwork_c.so");
+    make_once(&folder.join("large.wasm"), &[&program, &library], || {
+        fill(&folder, &library)
+    });
+    folder
+});
+
+/// Writes the components into the folder, and links the library there.
+fn fill(folder: &Path, library: &Path) {
     for name in ["libpointwork.so", "libpointwork.so.1"] {
         let link = folder.join(name);
         let _ = fs::remove_file(&link);
-        symlink(&library, link).expect("linked");
+        symlink(library, link).expect("linked");
     }
     let shop = |greeting: &str| {
         Guest::with(
@@ -86,8 +95,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     fs::write(folder.join("large.wasm"), Guest::with(pages).build()).expect("written");
     fs::write(folder.join("one.wasm"), shop("one").build()).expect("written");
     fs::write(folder.join("two.wasm"), shop("two").build()).expect("written");
-    folder
-});
+}
 
 /// Runs a tool; its absence is an error that says what to install.
 fn run(mut command: Command, package: &str) -> String {
@@ -107,18 +115,20 @@ fn run(mut command: Command, package: &str) -> String {
 /// Compiles a program, and returns its path.
 fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let program = BUILT.join(name);
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])
-        .arg(&program);
-    gcc.arg(here().join("tests/programs").join(source))
-        .arg("-I")
-        .arg(here().join("include"));
-    gcc.arg("-L")
-        .arg(&*BUILT)
-        .arg("-lpointwork")
-        .arg(format!("-Wl,-rpath,{}", BUILT.display()))
-        .args(flags);
-    run(gcc, "gcc");
+    let (source, include) = (here().join("tests/programs").join(source), here().join("include"));
+    make_once(&program, &[&source, &include.join("pointwork.h")], || {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])
+            .args([&program, &source])
+            .arg("-I")
+            .arg(&include)
+            .arg("-L")
+            .arg(&*BUILT)
+            .arg("-lpointwork")
+            .arg(format!("-Wl,-rpath,{}", BUILT.display()))
+            .args(flags);
+        run(gcc, "gcc");
+    });
     program
 }
 

@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+
+use pointwork_suite::fixtures::make::make_once;
+use snapbox::cmd::cargo_bin;
 
 use crate::example::Example::{Native, Python, TypeScript};
 use crate::example::directory;
@@ -11,48 +13,57 @@ use crate::products::{REQUESTS, give_the_same_answers};
 use crate::{run, write};
 
 pub(crate) fn typescript() -> PathBuf {
-    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-        built(
-            "typescript",
-            &["package.json"],
-            ("file:../../../guest/js", "file:vendor/pointwork-guest"),
-        )
-    });
-    BUILT.clone()
+    built(
+        "typescript",
+        &["package.json"],
+        ("file:../../../guest/js", "file:vendor/pointwork-guest"),
+    )
 }
 
 pub(crate) fn python() -> PathBuf {
-    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-        built(
-            "python",
-            &["requirements.txt", "pyproject.toml"],
-            ("../../../guest/python", "./vendor/pointwork-guest"),
-        )
-    });
-    BUILT.clone()
+    built(
+        "python",
+        &["requirements.txt", "pyproject.toml"],
+        ("../../../guest/python", "./vendor/pointwork-guest"),
+    )
 }
 
 /// The component of a language, built as a project of its own: no files are left beside the sources. The first of the manifests
 /// names the SDK of the checkout, in place of which the project has a copy.
 fn built(language: &str, manifests: &[&str], (checkout, vendored): (&str, &str)) -> PathBuf {
     let (source, project) = (directory().join(language), work(&format!("products-{language}")));
-    let _ = fs::remove_dir_all(project.join("src"));
-    for file in fs::read_dir(source.join("src")).expect("the sources").flatten() {
-        let name = file.file_name().into_string().expect("text");
-        // Python leaves a folder there.
-        if file.path().is_file() {
-            write(&project, &format!("src/{name}"), fs::read(file.path()).expect(&name));
+    let component = project.join("target/pointwork/products.wasm");
+    fs::create_dir_all(component.parent().expect("a folder")).expect("created");
+    let entries = fs::read_dir(source.join("src")).expect("the sources").flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    // Python leaves a folder there.
+    files.retain(|file| file.is_file());
+    files.sort();
+    let manifests: Vec<_> = manifests.iter().map(|manifest| source.join(manifest)).collect();
+    // The command has the SDK in it.
+    let command = cargo_bin!("pointwork");
+    let inputs = files.iter().chain(&manifests).map(PathBuf::as_path).chain([command]);
+    make_once(&component, &inputs.collect::<Vec<_>>(), || {
+        let _ = fs::remove_dir_all(project.join("src"));
+        for file in &files {
+            let inner = file.strip_prefix(&source).expect("below it").to_str().expect("text");
+            write(&project, inner, fs::read(file).expect(inner));
         }
-    }
-    for manifest in manifests {
-        let text = fs::read_to_string(source.join(manifest)).expect("text");
-        assert!(text.contains(checkout) || *manifest != manifests[0]);
-        write(&project, manifest, text.replace(checkout, vendored));
-    }
-    for arguments in ["vendor", "build"] {
-        run(&project, arguments).assert().success();
-    }
-    project.join("target/pointwork/products.wasm")
+        for manifest in &manifests {
+            let name = manifest
+                .strip_prefix(&source)
+                .expect("below it")
+                .to_str()
+                .expect("text");
+            let text = fs::read_to_string(manifest).expect(name);
+            assert!(text.contains(checkout) || *manifest != manifests[0]);
+            write(&project, name, text.replace(checkout, vendored));
+        }
+        for arguments in ["vendor", "build"] {
+            run(&project, arguments).assert().success();
+        }
+    });
+    component
 }
 
 /// A place that is kept between runs.

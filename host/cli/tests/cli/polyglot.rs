@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -103,9 +103,9 @@ impl Language {
     }
 
     fn start(self, folder: &Path, arguments: &[&str]) -> Server {
-        // Programs are built in the same folders.
-        static BUILDS: Mutex<()> = Mutex::new(());
-        let _builds = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
+        // Programs are built in the same folders, by this process and by others.
+        let builds = File::create(target_dir().with_extension("polyglot.lock")).expect("created");
+        builds.lock().expect("the build of another test ends");
         let mut command = self.command(folder);
         command.args(arguments);
         Server::start_in(command, folder)

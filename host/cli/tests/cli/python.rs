@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process;
 
-use snapbox::cmd::Command;
+use snapbox::cmd::{Command, cargo_bin};
 
 use crate::server::Server;
 use crate::{Says, folder, pointwork, refused, run, stderr, write};
@@ -37,6 +37,23 @@ fn test(project: &Path, environment: &Path) {
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .current_dir(project);
     let output = command.output().expect("Python runs");
+    let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{out}{errors}");
+}
+
+/// The tests of `guest/python`, with the command of this test.
+#[cfg(unix)]
+#[test]
+fn sdk_passes_its_tests() {
+    let command = cargo_bin!("pointwork");
+    let mut tests = process::Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/python/test/run"));
+    tests.env("POINTWORK", command);
+    // A build of the workspace has it; otherwise the tests build it.
+    let compose = command.with_file_name("examples").join("compose");
+    if compose.exists() {
+        tests.env("POINTWORK_COMPOSE", compose);
+    }
+    let output = tests.output().expect("bash runs it");
     let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{out}{errors}");
 }
