@@ -9,6 +9,7 @@ use pointwork::{
     DeadLetter, DurableOptions, EventStore, Hold, Order, Receipt, RecordedEvent, Settled, StoreError, StoreFigures,
     TakenEvent,
 };
+use pointwork_wire_tests::patience::pause;
 
 type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -93,6 +94,7 @@ impl State {
 }
 
 impl Channel {
+    #[expect(clippy::disallowed_methods, reason = "the pauses of this store pass in real time")]
     fn wait(&mut self, event: RecordedEvent) {
         self.waiting.push_back(Waiting {
             event,
@@ -102,6 +104,7 @@ impl Channel {
         });
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the pauses of this store pass in real time")]
     fn take(&mut self) -> Option<(RecordedEvent, u32)> {
         let is_ordered = self.options.as_ref().is_none_or(|options| options.order != Order::None);
         let (mut held_back, now) = (BTreeSet::new(), Instant::now());
@@ -114,6 +117,7 @@ impl Channel {
         Some((found.event.clone(), found.attempt))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the pauses of this store pass in real time")]
     fn settle(&mut self, id: &str, settled: Settled) {
         let Some(place) = self
             .waiting
@@ -222,7 +226,7 @@ impl EventStore for Memory {
                         hold: Box::new(hold),
                     });
                 }
-                tokio::time::sleep(LOOK).await;
+                pause(LOOK).await;
             }
         })
     }

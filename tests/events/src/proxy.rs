@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pointwork_wire_tests::patience::pause;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::sleep;
 
 /// What happens to the bytes of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut faults: watch
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             let fault = *faults.borrow_and_update();
             if let Fault::Delay(time) = fault {
-                sleep(time).await;
+                pause(time).await;
             }
             if faults.wait_for(|fault| *fault != Fault::Stall).await.is_err()
                 || to.write_all(&buffer[..count]).await.is_err()

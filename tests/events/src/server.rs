@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use pointwork_wire_tests::patience::until_blocking;
 use tempfile::TempDir;
 
 /// Killed when it is dropped.
@@ -134,12 +134,11 @@ fn spawn(folder: &Path, port: &str) -> Child {
 }
 
 fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(seen) = look() {
-            return seen;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut seen = None;
+    let is_seen = until_blocking(|| {
+        seen = look();
+        seen.is_some()
+    });
+    is_seen.unwrap_or_else(|late| panic!("{what}: {late}"));
+    seen.expect("it was seen")
 }

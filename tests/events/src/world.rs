@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pointwork::http::{Request, StatusCode};
 use pointwork::{App, AppOptions, Body, Context, Delivery, DurableOptions, EventStore, Failure, Payload};
+use pointwork_wire_tests::patience::until_async;
 use serde_json::{Value, json};
 
 use crate::history::{Entry, Promised, check};
@@ -104,13 +105,8 @@ impl World {
 
     /// Waits until something holds.
     pub async fn until(&self, holds: impl AsyncFn(&Self) -> bool) {
-        let waiting = async {
-            while !holds(self).await {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("it does not come to pass: {:#?}", self.history.lock());
+        if let Err(late) = until_async(async || holds(self).await).await {
+            panic!("{late}: {:#?}", self.history.lock());
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 use pointwork_suite::logs::{self, Source};
+use pointwork_wire_tests::patience::until_blocking;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tracing::Level;
@@ -199,6 +200,7 @@ impl Process {
     ///
     /// # Errors
     /// The program's error, its end, or minutes without an answer.
+    #[expect(clippy::disallowed_methods, reason = "the end of this wait is a failure")]
     pub async fn step(&self, step: &str, words: Words) -> Result<Words, HostError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let done = Box::new(move |result| drop(sender.send(result)));
@@ -224,13 +226,15 @@ impl Process {
 
     fn ended(&self) -> HostError {
         // A process closes its output before the system tells its end.
-        for _ in 0..100 {
-            if let Ok(Some(status)) = lock(&self.child).try_wait() {
-                return self.error(format!("ended: {status}"));
-            }
-            thread::sleep(Duration::from_millis(10));
+        let mut ended = None;
+        let is_known = until_blocking(|| {
+            ended = lock(&self.child).try_wait().ok().flatten();
+            ended.is_some()
+        });
+        match (is_known, ended) {
+            (Ok(()), Some(status)) => self.error(format!("ended: {status}")),
+            _ => self.error("closed its output".to_owned()),
         }
-        self.error("closed its output".to_owned())
     }
 
     /// With the state of each thread on Linux, since a deadlock may not come again while somebody looks.

@@ -12,6 +12,7 @@ use pointwork_core::{
     BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
     Router, Staged, Transport,
 };
+use pointwork_wire_tests::patience::until;
 
 use pointwork_test_clock::TestClock;
 use pointwork_wire_tests::Adapter;
@@ -322,9 +323,9 @@ impl Control for Running {
         Box::pin(async move {
             let _threads = _threads;
             stop.0.into_inner().unwrap_or_else(PoisonError::into_inner).await;
-            while app.bus().waiting() > 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            until(|| app.bus().waiting() == 0)
+                .await
+                .expect("the events are delivered");
         })
     }
 }

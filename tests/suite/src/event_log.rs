@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use pointwork_core::events::Event;
+use pointwork_wire_tests::patience::in_time;
 use tokio::sync::Notify;
-
-use crate::client::PATIENCE;
 
 /// The events of one kind, such as `server:crashed`, that an application emitted, in order.
 #[derive(Debug)]
@@ -65,7 +64,7 @@ where
                 changed.await;
             }
         };
-        match tokio::time::timeout(PATIENCE, found).await {
+        match in_time(found).await {
             Ok(event) => Ok(event),
             Err(_) => bail!("`{}` did not tell of {what}; it told of {:#?}", E::NAME, self.all()),
         }

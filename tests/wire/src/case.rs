@@ -35,8 +35,8 @@ impl Case {
     fn on(&self, on: On) -> Trial {
         let case = self.clone();
         Trial::test(format!("{}::{}", on.name, self.name), move || {
-            let outcome = caught(|| (case.run)(on));
-            let verdict = Differences::declared().judge(on.name, &case.name, outcome);
+            let run = || caught(|| (case.run)(on));
+            let verdict = Differences::declared().judge(on.name, &case.name, run);
             verdict.map_err(Failed::from)
         })
     }

@@ -13,6 +13,8 @@ use serde::Deserialize;
 
 use crate::adapters::ADAPTERS;
 
+use crate::patience::in_vain;
+
 /// The hosts in other languages, each with the built-in server and with one of its language.
 pub const HOSTS: [&str; 4] = ["c", "microhttpd", "python", "uvicorn"];
 
@@ -112,21 +114,21 @@ impl Differences {
         Ok(read)
     }
 
-    /// Whether a case ended on an adapter as it has to: it passed, or failed as declared.
+    /// Runs a case on an adapter, and tells whether it ended as it has to: it passed, or failed as declared.
     ///
     /// # Errors
     /// The difference from the expected end.
-    pub fn judge(&self, adapter: &str, case: &str, outcome: Result<(), String>) -> Result<(), String> {
+    pub fn judge(&self, adapter: &str, case: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         let mut differences = self.differences.iter();
         let declared = differences.find(|one| one.adapter == adapter && one.cases.iter().any(|name| name == case));
-        match (declared, outcome) {
-            (None, outcome) => outcome,
-            (Some(declared), Ok(())) => Err(format!(
+        let Some(declared) = declared else { return run() };
+        match in_vain(run) {
+            Ok(()) => Err(format!(
                 "it passes, though tests/differences.toml expects it to fail, because {}",
                 declared.reason
             )),
-            (Some(declared), Err(failure)) if failure.contains(&declared.instead) => Ok(()),
-            (Some(declared), Err(failure)) => Err(format!(
+            Err(failure) if failure.contains(&declared.instead) => Ok(()),
+            Err(failure) => Err(format!(
                 "tests/differences.toml expects a failure with `{}`, got: {failure}",
                 declared.instead
             )),

@@ -4,23 +4,20 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
-use crate::client::{Client, Connection, PATIENCE, Response};
+use crate::client::{Client, Connection, Response};
+use crate::patience::in_time;
 
-/// Waits for a future, at most for [`PATIENCE`].
+/// As [`in_time`], for a case that panics.
 ///
 /// # Panics
 /// If it takes longer.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match timeout(PATIENCE, future).await {
-        Ok(value) => value,
-        Err(_) => panic!("{what} took longer than {PATIENCE:?}"),
-    }
+    in_time(future).await.unwrap_or_else(|late| panic!("{what}: {late}"))
 }
 
 /// A [`Connection`] whose failures are panics, and so failures of the case.
@@ -179,7 +176,7 @@ impl Probe {
     /// If something has arrived.
     pub async fn is_silent(&mut self) {
         let Connection { stream, buffer } = &mut self.connection;
-        let got = timeout(Duration::ZERO, stream.read_buf(buffer)).await;
-        assert!(got.is_err(), "got {got:?}: {:?}", String::from_utf8_lossy(buffer));
+        let got = stream.read_buf(buffer).now_or_never();
+        assert!(got.is_none(), "got {got:?}: {:?}", String::from_utf8_lossy(buffer));
     }
 }

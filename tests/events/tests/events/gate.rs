@@ -9,6 +9,7 @@ use pointwork::{Body, Context, Delivery, Failure, Payload};
 use pointwork_events_tests::history::Entry;
 use pointwork_events_tests::memory::{Memory, Mood};
 use pointwork_events_tests::world::{CHANNEL, World, quick};
+use pointwork_wire_tests::patience::pause;
 use serde_json::json;
 
 use crate::Plain;
@@ -46,7 +47,7 @@ async fn the_reply_waits_for_the_store() {
         ..world.clone()
     };
     let emitting = tokio::spawn(async move { slow.emit(1, 1).await });
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    pause(Duration::from_millis(30)).await;
     assert!(!emitting.is_finished());
     answer(&world, &memory, true).await;
     assert_eq!(emitting.await.expect("no panic"), StatusCode::OK);
@@ -81,7 +82,7 @@ fn streams(world: &World) {
         let mut writer = ctx.open_reply(pointwork::http::Response::new(()))?;
         writer.write("chunk").await?;
         // The head has gone by then.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        pause(Duration::from_millis(20)).await;
         ctx.emit_raw("mail:order", Payload::json(&json!({"key": 1, "number": 1}))?);
         writer.finish().await
     };
@@ -93,7 +94,7 @@ async fn the_end_of_a_streamed_reply_waits() {
     streams(&world);
     let slow = world.clone();
     let reading = tokio::spawn(async move { slow.request("/stream").await });
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    pause(Duration::from_millis(30)).await;
     assert!(!reading.is_finished());
     answer(&world, &memory, true).await;
     let (status, body) = reading.await.expect("no panic");
@@ -112,7 +113,7 @@ async fn an_event_after_the_reply_is_logged_alone() {
     let (world, memory) = in_memory(Mood::Refuses);
     let route = |ctx: Context| async move {
         ctx.send("replied")?;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        pause(Duration::from_millis(20)).await;
         ctx.emit_raw("mail:order", Payload::null());
         Ok::<_, Failure>(())
     };

@@ -17,6 +17,7 @@ use pointwork_events_tests::history::{Entry, Promised, check};
 use pointwork_events_tests::server::Server;
 use pointwork_events_tests::world::{CHANNEL, World, quick};
 use pointwork_journal::{Journal, JournalOptions};
+use pointwork_wire_tests::patience::pause;
 
 use crate::Plain;
 use crate::nats;
@@ -62,11 +63,11 @@ async fn kill_again_and_again(server: Option<Server>) {
             .expect("it starts");
         if !is_last {
             // Another moment in each round, the start included.
-            tokio::time::sleep(Duration::from_millis(40 + u64::from(round) * 37 % 250)).await;
+            pause(Duration::from_millis(40 + u64::from(round) * 37 % 250)).await;
             match &server {
                 Some(server) if round % 2 == 1 => {
                     server.restart();
-                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    pause(Duration::from_millis(300)).await;
                 }
                 _ => {}
             }

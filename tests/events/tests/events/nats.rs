@@ -11,9 +11,9 @@ use pointwork_events_tests::proxy::{Fault, Proxy};
 use pointwork_events_tests::server::Server;
 use pointwork_events_tests::world::{CHANNEL, World, quick};
 use pointwork_nats::{Connection, NatsOptions, NatsStore};
+use pointwork_wire_tests::patience::{pause, unless_silent};
 use tokio::io::AsyncWriteExt as _;
 use tokio::runtime::Handle;
-use tokio::time::sleep;
 
 use crate::Plain;
 
@@ -88,10 +88,10 @@ async fn what_was_confirmed_outlives_the_server() {
     });
     let emitters: Vec<_> = emitters.collect();
     for _ in 0..3 {
-        sleep(Duration::from_millis(300)).await;
+        pause(Duration::from_millis(300)).await;
         server.restart();
     }
-    sleep(Duration::from_millis(500)).await;
+    pause(Duration::from_millis(500)).await;
     is_over.store(true, Ordering::Relaxed);
     for emitter in emitters {
         emitter.await.expect("no panic");
@@ -125,7 +125,7 @@ async fn a_stalled_connection_loses_nothing() {
             number += 1;
             let emit = world.emit(number % 3, number);
             // A client that leaves: its event may be confirmed, and nobody knows.
-            let _left = tokio::time::timeout(Duration::from_millis(400), emit).await;
+            let _left = unless_silent(emit).await;
         }
     }
     // What came behind the last fault is confirmed.

@@ -9,6 +9,7 @@ use pointwork::{Delivery, Payload};
 use pointwork_events_tests::memory::Memory;
 use pointwork_events_tests::world::{World, quick};
 use pointwork_suite::guest::{Channel, Guest, Program};
+use pointwork_wire_tests::patience::pause;
 
 use crate::Plain;
 
@@ -40,7 +41,7 @@ async fn events_wait_while_their_module_is_swapped_or_away() {
     let emitted = tokio::spawn(async move {
         for number in 1..=200 {
             assert_eq!(emitting.emit(1, number).await, StatusCode::OK);
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            pause(Duration::from_millis(1)).await;
         }
     });
     for text in ["2", "3"] {
@@ -54,7 +55,7 @@ async fn events_wait_while_their_module_is_swapped_or_away() {
     }
     world.app.roll_back("mail").await.expect("it is rolled back");
     world.app.remove("mail").await.expect("it is removed");
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    pause(Duration::from_millis(50)).await;
     world
         .app
         .module("mail")

@@ -1,6 +1,5 @@
 //! Applications come and go in one program.
 
-use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,6 +8,7 @@ use pointwork_suite::client::Client;
 use pointwork_suite::guest::{Controller, Guest, Program};
 use pointwork_suite::subject::{AppSpec, Limits, Subject as _};
 use pointwork_test_runner::Trial;
+use pointwork_wire_tests::patience::until_blocking;
 
 use crate::trial;
 
@@ -65,15 +65,12 @@ async fn many(host: InHost) -> Result<()> {
     let (before, kept) = at_first.context("enough applications")?;
     // The last threads of the last application end after its close.
     let mut after = held(process)?;
-    let until = Instant::now() + Duration::from_secs(30);
-    while (after.0.len() > before.0.len() + 4 || after.1.len() > before.1.len() + 4) && Instant::now() < until {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        after = held(process)?;
-    }
-    ensure!(
-        after.0.len() <= before.0.len() + 4 && after.1.len() <= before.1.len() + 4,
-        "threads and descriptors: {before:?}, then {after:?}"
-    );
+    let are_gone = until_blocking(|| {
+        let Ok(held) = held(process) else { return true };
+        after = held;
+        after.0.len() <= before.0.len() + 4 && after.1.len() <= before.1.len() + 4
+    });
+    ensure!(are_gone.is_ok(), "threads and descriptors: {before:?}, then {after:?}");
     let now = memory(process)?;
     ensure!(now < kept + 64 * 1024, "memory: {kept} KiB, then {now} KiB");
     Ok(())

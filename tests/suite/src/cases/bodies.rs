@@ -3,11 +3,11 @@
 use anyhow::Result;
 use pointwork_core::Payload;
 use pointwork_test_clock::TestClock;
-use tokio::time::timeout;
+use pointwork_wire_tests::patience::in_time;
 
 use super::at_root;
 use crate::case::{Harness, Live, cases};
-use crate::client::{Connection, PATIENCE, Request};
+use crate::client::{Connection, Request};
 use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
@@ -94,7 +94,7 @@ async fn a_body_that_arrives_takes_no_instance(harness: Harness) -> Result<()> {
         .start(app.answers("app", "began", |_| Ok(Payload::null())))
         .await?;
     let mut slow = begin(&live, "/whole").await?;
-    let other = timeout(PATIENCE, live.send(Request::new("POST", "/whole").body("quick"))).await?;
+    let other = in_time(live.send(Request::new("POST", "/whole").body("quick"))).await?;
     assert_eq!(other?.text(), "quick");
     slow.write(b"cd").await?;
     assert_eq!(slow.read_response("POST").await?.text(), "abcd");

@@ -15,6 +15,7 @@ use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::logs::Line;
 use crate::subject::{AppSpec, ModuleSettings};
+use pointwork_wire_tests::patience::pause;
 
 cases![
     sdk;
@@ -47,7 +48,7 @@ fn now() -> Result<(u64, u32)> {
 
 /// The clock of a language may tell no less: the time of a request is after what was before.
 async fn a_millisecond() {
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    pause(Duration::from_millis(2)).await;
 }
 
 async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> Result<()> {

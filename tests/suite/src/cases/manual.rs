@@ -6,11 +6,13 @@ use anyhow::Result;
 use pointwork_core::http::header::RETRY_AFTER;
 use pointwork_core::http::{HeaderValue, Response, StatusCode};
 use pointwork_core::{Body, Context, Failure, Json};
+use pointwork_wire_tests::PATIENCE;
+use pointwork_wire_tests::patience::pause;
 
 use super::declarations::{ATTRIBUTES, has_no_body};
 use super::fixed;
 use crate::case::{Harness, cases};
-use crate::client::{PATIENCE, Request};
+use crate::client::Request;
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -122,7 +124,7 @@ async fn a_native_handler_may_return_any_reply(harness: Harness) -> Result<()> {
 
 async fn a_native_handler_may_wait(harness: Harness) -> Result<()> {
     let waits = |_: Context| async {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        pause(std::time::Duration::from_millis(20)).await;
         "waited"
     };
     let live = harness.start(AppSpec::new().register("GET", "/wait", waits)).await?;
@@ -131,6 +133,10 @@ async fn a_native_handler_may_wait(harness: Harness) -> Result<()> {
     Ok(())
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the handler compares its deadline, which is minutes away"
+)]
 async fn a_native_handler_knows_its_client(harness: Harness) -> Result<()> {
     let tells = |ctx: Context| async move {
         let address = ctx.remote_address().unwrap_or_default();

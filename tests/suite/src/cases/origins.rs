@@ -1,7 +1,10 @@
 //! The list of routes and the origin of each route (spec M3, M4, M5, E3).
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use pointwork_core::{Context, Origin};
+use pointwork_test_clock::TestClock;
 use tracing::Level;
 
 use super::fixed;
@@ -20,7 +23,7 @@ cases![
     a_refused_swap_leaves_the_old_module_serving: M5;
     a_removed_module_answers_no_more: M5;
     an_adapter_without_routes_logs_one_error: E3 of adapter in hosts;
-    an_adapter_that_serves_without_a_route_logs_one_error: E3 without guest;
+    an_adapter_that_serves_without_a_route_logs_one_error: E3 without guest moves clock;
     an_adapter_connected_before_the_first_load_logs_no_error: E3 of adapter;
     an_adapter_with_only_manual_routes_logs_no_error: E3 without guest;
     an_adapter_with_replayed_routes_logs_no_error: E3;
@@ -129,13 +132,16 @@ async fn an_adapter_without_routes_logs_one_error(harness: Harness) -> Result<()
 }
 
 async fn an_adapter_that_serves_without_a_route_logs_one_error(harness: Harness) -> Result<()> {
-    let live = harness.start(AppSpec::new()).await?;
+    let time = TestClock::new();
+    let live = harness.start(AppSpec::new().timed(&time)).await?;
     assert_eq!(replay_errors(&harness), [""; 0]);
     let late = || {
         let lines = harness.logs().everywhere().into_iter();
         lines.filter(|line| line.text.contains("no route for 10s")).count()
     };
-    super::watch::eventually("the error", || late() > 0).await?;
+    time.advance(Duration::from_secs(9)).await;
+    assert_eq!(late(), 0);
+    time.advance(Duration::from_secs(20)).await;
     assert_eq!(late(), 1);
     live.shutdown().await;
     Ok(())

@@ -1,12 +1,15 @@
 //! Modules that the host refuses as a whole, each with the reason (spec D10, P7, and the invalid input of a load).
 
+use std::time::Duration;
+
 use anyhow::Result;
+use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::Context;
 
 use super::{at_root, fixed};
 use crate::case::{Harness, cases};
 use crate::guest::{Controller, Discovery, Guest, Program, core_module, foreign_component, truncated_component};
-use crate::subject::{AppSpec, Limits, Step};
+use crate::subject::{AppSpec, Step};
 
 cases![
     host;
@@ -162,13 +165,9 @@ async fn a_module_that_traps_in_discovery_is_refused(harness: Harness) -> Result
 
 async fn a_module_that_loops_in_discovery_is_refused(harness: Harness) -> Result<()> {
     let guest = Guest::with(Controller::new("Things", "/")).discovery(Discovery::Loops);
-    let limits = Limits {
-        deadline: Some(std::time::Duration::from_millis(500)),
-        ..Limits::default()
-    };
-    let refusal = harness
-        .refusal(AppSpec::new().load("suspect", guest.build()).limits(limits))
-        .await?;
+    let limits = ModuleLimits::new().probe(Duration::from_millis(500));
+    let app = AppSpec::new().load_with("suspect", guest.build(), ModuleOptions::new().limits(limits));
+    let refusal = harness.refusal(app).await?;
     assert!(refusal.contains("suspect"), "{refusal}");
     Ok(())
 }

@@ -2,10 +2,12 @@
 
 use anyhow::Result;
 use pointwork_core::{CrashKind, Payload};
+use pointwork_wire_tests::PATIENCE;
+use pointwork_wire_tests::patience::in_time;
 
 use super::at_root;
 use crate::case::{Harness, cases};
-use crate::client::{Framing, PATIENCE, Request};
+use crate::client::{Framing, Request};
 use crate::flavor::Flavor;
 use crate::guest::{Channel, End, Program, ReplyBody, Step};
 use crate::subject::{AppSpec, Limits};
@@ -140,7 +142,7 @@ async fn a_second_reply_is_refused(harness: Harness) -> Result<()> {
         });
     let live = harness.start(app).await?;
     assert_eq!(live.get("/it").await?.text(), "first");
-    let told = tokio::time::timeout(PATIENCE, heard.recv()).await?;
+    let told = in_time(heard.recv()).await?;
     assert_eq!(told.as_deref(), Some(&b"failed already-replied"[..]));
     live.shutdown().await;
     Ok(())

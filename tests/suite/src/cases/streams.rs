@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pointwork_core::{Crash, CrashKind, Delivery, Payload};
+use pointwork_wire_tests::patience::in_time;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
 use super::eventually;
 use crate::case::{Harness, cases};
-use crate::client::{PATIENCE, Request};
+use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
@@ -119,7 +119,7 @@ async fn a_body_over_the_limit_breaks_the_echo_off(harness: Harness) -> Result<(
             .await?;
         let response = connection.read_response("POST").await;
         assert!(response.is_err(), "{form}: the reply looks whole: {response:?}");
-        let end = timeout(PATIENCE, ends.recv()).await?;
+        let end = in_time(ends.recv()).await?;
         assert_eq!(end.as_deref(), Some("failed too-large"), "{form}");
         live.shutdown().await;
     }
@@ -138,7 +138,7 @@ async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(harness: H
         assert_eq!(connection.read_head().await?.status, 200, "{form}");
         connection.await_body(1000).await?;
         drop(connection);
-        let end = timeout(PATIENCE, ends.recv()).await?;
+        let end = in_time(ends.recv()).await?;
         assert_eq!(end.as_deref(), Some("failed gone"), "{form}");
         live.shutdown().await;
     }
@@ -182,9 +182,9 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(harness: Harne
         connection
             .write(&Request::new("GET", "/it").to_bytes(&live.address().to_string()))
             .await?;
-        timeout(PATIENCE, begun.recv()).await?.context("the call never began")?;
+        in_time(begun.recv()).await?.context("the call never began")?;
         drop(connection);
-        timeout(PATIENCE, drops.recv()).await?.context("the listener is gone")?;
+        in_time(drops.recv()).await?.context("the listener is gone")?;
         live.shutdown().await;
     }
     Ok(())

@@ -1,15 +1,14 @@
 //! Native listeners through which a case observes an application, and holds calls at a gate.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow};
 use pointwork_core::{Delivery, Payload};
 use pointwork_test_clock::TestClock;
+use pointwork_wire_tests::patience::{in_time, until};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{sleep, timeout};
 
-use crate::client::PATIENCE;
 use crate::subject::AppSpec;
 
 /// Holds every call until the case opens the gate.
@@ -29,7 +28,7 @@ impl Gate {
 
     /// Waits until that many more calls have arrived.
     pub(super) async fn arrived(&self, count: u32) -> Result<()> {
-        let arrived = timeout(PATIENCE, self.arrived.acquire_many(count)).await;
+        let arrived = in_time(self.arrived.acquire_many(count)).await;
         arrived.context("nobody came to the gate")??.forget();
         Ok(())
     }
@@ -53,7 +52,7 @@ pub(super) struct Heard(mpsc::UnboundedReceiver<String>);
 impl Heard {
     /// Waits for the next payload.
     pub(super) async fn next(&mut self) -> Result<String> {
-        let next = timeout(PATIENCE, self.0.recv()).await;
+        let next = in_time(self.0.recv()).await;
         next.context("the event was lost")?.context("the listener is gone")
     }
 
@@ -65,29 +64,19 @@ impl Heard {
 
 /// Polls a condition that no event reports, until it holds.
 pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
-    let watching = async {
-        while !is_so() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    match timeout(PATIENCE, watching).await {
-        Ok(()) => Ok(()),
-        Err(_) => bail!("waited {} s in vain until {what}", PATIENCE.as_secs()),
-    }
+    let is_in_time = until(is_so).await;
+    is_in_time.map_err(|late| anyhow!("{late} until {what}"))
 }
 
 /// Lets time pass on the clock of the application until a condition holds.
 pub(super) async fn eventually_at(time: &TestClock, what: &str, is_so: impl Fn() -> bool) -> Result<()> {
-    let begun = Instant::now();
-    while !is_so() {
-        ensure!(
-            begun.elapsed() < PATIENCE,
-            "waited {} s in vain until {what}",
-            PATIENCE.as_secs()
-        );
-        time.advance(Duration::from_millis(500)).await;
-    }
-    Ok(())
+    let advances = async {
+        while !is_so() {
+            time.advance(Duration::from_millis(500)).await;
+        }
+    };
+    let is_in_time = in_time(advances).await;
+    is_in_time.map_err(|late| anyhow!("{late} until {what}"))
 }
 
 impl AppSpec {

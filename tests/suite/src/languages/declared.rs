@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Result, ensure};
+use pointwork_wire_tests::patience::in_vain;
 use serde::Deserialize;
 
 use super::Language;
@@ -53,30 +54,25 @@ impl Declared {
         })
     }
 
-    /// The reason why a case fails, if it is declared to.
-    pub fn reason(&self, case: &str) -> Option<&str> {
-        self.of(case).map(|difference| difference.reason.as_str())
-    }
-
     fn of(&self, case: &str) -> Option<&Difference> {
         self.differences
             .iter()
             .find(|one| one.cases.iter().any(|name| name == case))
     }
 
-    /// Whether a case ended as it has to: it passed, or failed as declared.
+    /// Runs a case, and tells whether it ended as it has to: it passed, or failed as declared.
     ///
     /// # Errors
     /// The difference from the expected end.
-    pub fn judge(&self, case: &str, outcome: Result<(), String>) -> Result<(), String> {
-        match (self.of(case), outcome) {
-            (None, outcome) => outcome,
-            (Some(declared), Ok(())) => Err(format!(
+    pub fn judge(&self, case: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        let Some(declared) = self.of(case) else { return run() };
+        match in_vain(run) {
+            Ok(()) => Err(format!(
                 "it passes, though {} expects it to fail, because {}",
                 self.file, declared.reason
             )),
-            (Some(declared), Err(failure)) if failure.contains(&declared.instead) => Ok(()),
-            (Some(declared), Err(failure)) => Err(format!(
+            Err(failure) if failure.contains(&declared.instead) => Ok(()),
+            Err(failure) => Err(format!(
                 "{} expects a failure with `{}`, got: {failure}",
                 self.file, declared.instead
             )),

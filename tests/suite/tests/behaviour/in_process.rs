@@ -1,5 +1,6 @@
 //! An application without any adapter: it answers requests in process, and it is closed.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use pointwork::{App, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, 
 use pointwork_suite::app::usual_options;
 use pointwork_suite::guest::{Channel, Controller, End, Guest, Program};
 use pointwork_suite::logs::Logs;
+use pointwork_wire_tests::patience::in_time;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
@@ -97,7 +99,7 @@ async fn a_listener_sends_a_request_to_the_module_that_called_it() -> Result<()>
         app.module("shop").bytes(guest(asynchronous)).load().await?;
         let path = if asynchronous { "/async/gate" } else { "/sync/gate" };
         for _ in 0..100 {
-            let reply = tokio::time::timeout(Duration::from_secs(20), app.handle(get(path)?));
+            let reply = in_time(app.handle(get(path)?));
             let reply = text(reply.await.context("the request waits for itself")?).await?;
             ensure!(reply == "\"text\"passed", "asynchronous {asynchronous}: {reply}");
         }
@@ -209,7 +211,7 @@ async fn a_closed_application_refuses_everything() -> Result<()> {
     let (app, _gate) = gated(Duration::from_secs(60)).await?;
     let routes = app.routes();
     // The first is cancelled, and comes to its end all the same.
-    let _ = tokio::time::timeout(Duration::ZERO, app.close()).await;
+    let _ = futures_util::poll!(pin!(app.close()));
     tokio::join!(app.close(), app.close());
     let reply = app.handle(get("/sync/text")?).await;
     ensure!(reply.status() == StatusCode::SERVICE_UNAVAILABLE, "{reply:?}");

@@ -14,7 +14,7 @@ use pointwork_suite::matrix::Matrix;
 use pointwork_suite::subject::{AppSpec, Control, Refusal, Subject};
 use pointwork_test_runner::{Failed, Trial};
 
-use crate::{IS_TO_FAIL, run, trial};
+use crate::{run, trial};
 
 pub(crate) fn all(matrix: Matrix, fixtures: &Fixtures) -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -54,13 +54,12 @@ impl Subject for InLanguage {
 
 fn is_as_declared(language: Language, case: Case, fixtures: Fixtures) -> Result<(), Failed> {
     let declared = Declared::load(language);
-    IS_TO_FAIL.set(declared.reason(case.name).is_some());
     let subject = Arc::new(InLanguage(language, adapters::axum()));
-    let (outcome, has_guest) = language.speaking(|| run(case, subject, fixtures));
-    IS_TO_FAIL.set(false);
+    let run = || run(case, subject, fixtures);
+    let (verdict, has_guest) = language.speaking(|| declared.judge(case.name, run));
     if !has_guest {
         let language = language.name();
         return Err(format!("the case built no guest in {language}: declare it as `without guest`").into());
     }
-    declared.judge(case.name, outcome).map_err(Failed::from)
+    verdict.map_err(Failed::from)
 }

@@ -21,7 +21,6 @@ mod ptrace;
 mod system_calls;
 mod without_tokio;
 
-use std::cell::Cell;
 use std::future::Future;
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,16 +39,12 @@ use pointwork_suite::rows::Rows;
 use pointwork_suite::subject::Subject;
 use pointwork_test_runner::{Failed, Trial};
 use pointwork_wire_tests::differences::Differences;
-
-thread_local! {
-    /// Whether the thread runs a case that is to fail: its panic is no news.
-    static IS_TO_FAIL: Cell<bool> = const { Cell::new(false) };
-}
+use pointwork_wire_tests::patience::{in_vain, is_in_vain};
 
 fn main() -> ExitCode {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !IS_TO_FAIL.get() {
+        if !is_in_vain() {
             print(panic);
         }
     }));
@@ -177,8 +172,8 @@ where
 }
 
 fn is_as_declared(case: Case, adapter: OnAdapter, fixtures: Fixtures) -> Result<(), Failed> {
-    let outcome = run(case, Arc::new(adapter), fixtures);
-    let verdict = Differences::declared().judge(adapter.name(), case.name, outcome);
+    let run = || run(case, Arc::new(adapter), fixtures);
+    let verdict = Differences::declared().judge(adapter.name(), case.name, run);
     verdict.map_err(Failed::from)
 }
 
@@ -203,10 +198,7 @@ fn is_caught(broken: &'static Broken, adapter: OnAdapter, fixtures: Fixtures) ->
         told_as,
         ..
     } = *broken;
-    IS_TO_FAIL.set(true);
-    let outcome = run(cases::named(caught_by), subject, fixtures);
-    IS_TO_FAIL.set(false);
-    match outcome {
+    match in_vain(|| run(cases::named(caught_by), subject, fixtures)) {
         Ok(()) => Err(format!("`{caught_by}` passes on a subject that {name}").into()),
         Err(failure) if failure.contains(told_as) => Ok(()),
         Err(failure) => {

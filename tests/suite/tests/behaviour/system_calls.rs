@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use pointwork::{App, AppOptions, Body, ConnectOptions, Context};
 use pointwork_hyper::Hyper;
 use pointwork_wire_tests::PATIENCE;
+use pointwork_wire_tests::patience::pause;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::task::unconstrained;
@@ -170,7 +171,7 @@ async fn request() -> Result<()> {
         for count in 0..FIRST + REQUESTS {
             if count == FIRST {
                 // The thread that made the instance leaves it. Requests without a pause may find the thread there each time.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                pause(Duration::from_millis(50)).await;
             }
             let request = Request::builder().method(method(body)).uri(path).header("host", "test");
             let request = request.body(Body::from(body))?;

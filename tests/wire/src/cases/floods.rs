@@ -1,12 +1,11 @@
 //! Floods of HTTP/2: a client that makes the server work or keep bytes at little cost to itself. Each flood ends the
 //! connection or is bounded, other clients are served meanwhile, and the memory of the server stays below a ceiling.
 
-use std::time::Duration;
-
+use crate::patience::{in_time, unless_silent};
 use pointwork_core::ServerOptions;
 
 use crate::apart::ServerApart;
-use crate::client::{Client, Frame, Frames, PATIENCE};
+use crate::client::{Client, Frame, Frames};
 use crate::{On, within};
 
 crate::cases! {
@@ -58,7 +57,7 @@ impl Flooded {
         let mut code = None;
         let _ = client.send(&Frame::new(Frame::PING, 0, 0, LAST).bytes()).await;
         loop {
-            match client.next(PATIENCE).await {
+            match client.next(crate::PATIENCE).await {
                 Ok(Some(frame)) if frame.kind == Frame::GOAWAY => code = frame.payload.get(7).copied(),
                 Ok(Some(frame)) if frame.kind == Frame::PING && frame.payload == LAST => return Self::Taken,
                 Ok(Some(_)) => {}
@@ -94,11 +93,15 @@ async fn flood(server: &ServerApart, reads: bool, frames: impl Iterator<Item = F
                 }
             };
             // A server that is read does not stop to read for long.
-            let patience = if reads { PATIENCE } else { Duration::from_secs(1) };
-            match tokio::time::timeout(patience, sent).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => break,
-                Err(_) => return Flooded::Blocked,
+            let sent = if reads {
+                in_time(sent).await.ok()
+            } else {
+                unless_silent(sent).await
+            };
+            match sent {
+                Some(Ok(())) => {}
+                Some(Err(_)) => break,
+                None => return Flooded::Blocked,
             }
         }
         match reads {

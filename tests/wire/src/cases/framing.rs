@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::patience::pause;
 use crate::{On, Probe, Server};
 
 crate::cases! {
@@ -107,7 +108,7 @@ async fn a_body_may_come_byte_by_byte(on: On) {
     for byte in "POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n".bytes() {
         client.send([byte]).await;
         // Not the end of the server's work: actix-http polls without a pause while a body is incomplete.
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        pause(Duration::from_millis(1)).await;
     }
     assert_eq!(client.reply().await.body, "2 bytes");
 }

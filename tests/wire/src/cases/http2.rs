@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::patience::pause;
 use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -192,7 +193,7 @@ async fn too_many_headers_get_431(on: On) {
 async fn the_end_of_a_request_is_not_the_clients(on: On) {
     let slow = async |context: Context| {
         context.bytes().await?;
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        pause(Duration::from_millis(200)).await;
         Ok::<_, Failure>("slow")
     };
     let server = Server::with(on, options(), vec![route("ALL", "/slow", slow)]).await;

@@ -10,7 +10,7 @@ use pointwork_test_clock::TestClock;
 use tokio::sync::mpsc;
 
 use super::http2::options;
-use crate::client::{Frame, Frames, PATIENCE};
+use crate::client::{Frame, Frames};
 use crate::{On, Server, route, routes, within};
 
 crate::cases! {
@@ -60,7 +60,7 @@ impl Client {
     /// The next frame of a kind; frames of other kinds go by, and pings are answered.
     async fn next(&mut self, kind: u8) -> Frame {
         loop {
-            let frame = self.0.next(PATIENCE).await.expect("a frame in time");
+            let frame = self.0.next(crate::PATIENCE).await.expect("a frame in time");
             let frame = frame.expect("the connection ended");
             match frame.kind {
                 Frame::PING if frame.flags == 0 => {

@@ -56,7 +56,7 @@ async fn what_is_no_request_gets_400_and_the_end(on: On) {
 /// The handler takes so long that the following bytes have arrived before it replies.
 fn pause() -> Route {
     route("GET", "/pause", async |_: Context| {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        crate::patience::pause(Duration::from_millis(20)).await;
         "paused"
     })
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::patience::pause;
 use pointwork_core::{Context, Route, RouterOptions};
 
 use crate::users::{Application, Mounted, User};
@@ -399,7 +400,7 @@ async fn bodies_arrive_however_they_are_framed<A: Mounted>() {
             client.send(format!("POST {path} HTTP/1.1\r\nhost: a\r\n")).await;
             for part in parts {
                 client.send(part).await;
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                pause(Duration::from_millis(20)).await;
             }
             let reply = client.reply().await;
             let expected = if own {

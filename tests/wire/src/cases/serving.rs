@@ -7,13 +7,13 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::patience::{pause, until};
 use pointwork_core::routing::Pattern;
 use pointwork_core::{
     Bus, Context, Delivery, ErrorKind, Failure, Payload, Router, RouterOptions, ServerOptions, Subscription,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
 
 use crate::routes::{bus, executor};
 use crate::{Adapter, On, Probe, Server, publish, route, routes, within};
@@ -115,19 +115,11 @@ fn watched(on: On) -> (Arc<dyn Adapter>, Arc<Mutex<Vec<serde_json::Value>>>) {
     (adapter, crashes)
 }
 
-/// The message of the first `server:crashed`, which the adapter has to report within a few seconds.
+/// The message of the first `server:crashed`, which the adapter has to report.
 async fn first_crash(adapter: &dyn Adapter, crashes: &Mutex<Vec<serde_json::Value>>) -> String {
-    let first = async {
-        loop {
-            if let Some(crash) = crashes.lock().unwrap().first() {
-                return crash.clone();
-            }
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let Ok(crash) = timeout(Duration::from_secs(4), first).await else {
-        panic!("no `server:crashed` was reported");
-    };
+    let is_there = until(|| !crashes.lock().unwrap().is_empty()).await;
+    is_there.unwrap_or_else(|late| panic!("no `server:crashed` was reported: {late}"));
+    let crash = crashes.lock().unwrap()[0].clone();
     assert_eq!(crash["adapter"], adapter.name());
     assert_eq!(crash["kind"], "adapter");
     crash["message"].as_str().unwrap().to_owned()
@@ -168,7 +160,7 @@ async fn a_connection_that_cannot_be_accepted_is_a_crash(on: On) {
         "{message}"
     );
     // Only the first of several errors in a row is one, and the open connections are served on.
-    sleep(Duration::from_millis(100)).await;
+    pause(Duration::from_millis(100)).await;
     assert_eq!(crashes.lock().unwrap().len(), 1);
     assert_eq!(client.get("/hello").await.body, "hello");
     server.abort();
@@ -201,7 +193,7 @@ async fn limits_of_any_size_are_taken(on: On) {
     client
         .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\n")
         .await;
-    sleep(Duration::from_millis(20)).await;
+    pause(Duration::from_millis(20)).await;
     client.send("x").await;
     assert_eq!(client.reply().await.body, "1 bytes");
     drop(client);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::patience::{pause, unless_silent};
 use http::Response;
 use pointwork_core::{Context, ServerOptions};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
 use crate::{On, Server, route, within};
 
@@ -85,7 +85,7 @@ async fn a_slow_client_slows_the_writer_down(on: On) {
     let mut before = 0;
     within("the writer's halt", async {
         loop {
-            sleep(Duration::from_millis(200)).await;
+            pause(Duration::from_millis(200)).await;
             let now = written.load(Ordering::SeqCst);
             if now == before && now != 0 {
                 return;
@@ -106,7 +106,7 @@ async fn broken(on: On, begin: &str) -> std::io::Result<String> {
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
         writer.write("one").await.unwrap();
-        sleep(Duration::from_millis(50)).await;
+        pause(Duration::from_millis(50)).await;
         drop(writer);
     };
     let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
@@ -130,7 +130,7 @@ async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer(on: On) 
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
         while writer.write("chunk").await.is_ok() {
-            sleep(Duration::from_millis(5)).await;
+            pause(Duration::from_millis(5)).await;
         }
         GONE.notify_one();
     };
@@ -183,7 +183,7 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
     let mut sent = 0;
     let chunk = vec![b'x'; 64 * 1024];
     // The socket buffers of both sides take a few MiB; after that a write makes no progress.
-    while let Ok(written) = tokio::time::timeout(Duration::from_secs(1), client.stream().write(&chunk)).await {
+    while let Some(written) = unless_silent(client.stream().write(&chunk)).await {
         sent += written.unwrap();
         assert!(sent < 64 * 1024 * 1024, "{sent} bytes sent, and nobody read them");
     }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::PATIENCE;
+use crate::patience::in_time;
 
 /// An HTTP/2 connection without TLS, frame by frame: it sends what no client would.
 #[derive(Debug)]
@@ -129,9 +129,9 @@ impl Frames {
     /// Sends bytes unchanged.
     ///
     /// # Errors
-    /// If the server closed the connection, or takes nothing for [`PATIENCE`].
+    /// If the server closed the connection, or takes nothing for a minute.
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        timeout(PATIENCE, self.stream.write_all(bytes)).await?
+        in_time(self.stream.write_all(bytes)).await?
     }
 
     /// Sends bytes and reads meanwhile what the server sends, for [`next`](Self::next).
@@ -152,13 +152,17 @@ impl Frames {
                 }
             }
         };
-        timeout(PATIENCE, exchange).await?
+        in_time(exchange).await?
     }
 
     /// The next frame; `None` at the end of the connection.
     ///
     /// # Errors
     /// If there is none within that time.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the caller says what the end of the wait means"
+    )]
     pub async fn next(&mut self, patience: Duration) -> io::Result<Option<Frame>> {
         loop {
             if let Some(frame) = self.parse() {

@@ -1,10 +1,11 @@
 use std::future::Future;
 use std::net::SocketAddr;
 
+use crate::patience::in_time;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{ClientError, Framing, PATIENCE, Response};
+use super::{ClientError, Framing, Response};
 
 /// The longest head that the client accepts.
 const MAX_HEAD: usize = 64 * 1024;
@@ -18,12 +19,9 @@ pub struct Connection {
 }
 
 async fn patient<T>(what: &str, future: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-    match tokio::time::timeout(PATIENCE, future).await {
+    match in_time(future).await {
         Ok(done) => done,
-        Err(_) => Err(ClientError::new(format!(
-            "{what} took more than {} s",
-            PATIENCE.as_secs()
-        ))),
+        Err(late) => Err(ClientError::new(format!("{what}: {late}"))),
     }
 }
 

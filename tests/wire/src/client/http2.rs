@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 
+use crate::patience::in_time;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -9,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-use super::{ClientError, Framing, PATIENCE, Request, Response};
+use super::{ClientError, Framing, Request, Response};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -35,9 +36,9 @@ impl Http2 {
                 .await
                 .map_err(|error| ClientError::caused("the other end does not speak HTTP/2", error))
         };
-        let (sender, connection) = tokio::time::timeout(PATIENCE, open)
+        let (sender, connection) = in_time(open)
             .await
-            .map_err(|_| ClientError::new("the HTTP/2 handshake took too long"))??;
+            .map_err(|late| ClientError::new(format!("the HTTP/2 handshake: {late}")))??;
         // The requests of the connection report its failure.
         let driver = tokio::spawn(connection);
         Ok(Self {
@@ -75,12 +76,9 @@ impl Http2 {
                 framing: Framing::Frames,
             })
         };
-        match tokio::time::timeout(PATIENCE, exchange).await {
+        match in_time(exchange).await {
             Ok(done) => done.map_err(|error: ClientError| error.during(&told)),
-            Err(_) => Err(ClientError::new(format!(
-                "{told} took more than {} s",
-                PATIENCE.as_secs()
-            ))),
+            Err(late) => Err(ClientError::new(format!("{told}: {late}"))),
         }
     }
 

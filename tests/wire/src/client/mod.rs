@@ -1,7 +1,7 @@
 //! A client that hides nothing: it sends the given bytes, and reads replies strictly.
 //!
 //! Ordinary clients repair, reorder and pool. A behaviour suite needs the reply as it arrived: headers in order with
-//! their duplicates, the framing, and the bytes after the end. Every operation fails after [`PATIENCE`].
+//! their duplicates, the framing, and the bytes after the end. Every operation fails after [`PATIENCE`](crate::PATIENCE).
 
 mod error;
 mod frames;
@@ -11,7 +11,6 @@ mod message;
 mod transcript;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 pub use error::ClientError;
 pub use frames::{Frame, Frames};
@@ -19,10 +18,6 @@ pub use http1::Connection;
 pub use http2::Http2;
 pub use message::{Framing, Request, Response};
 pub use transcript::{Asked, End, Reply, Transcript};
-
-/// The timeout of every operation of the client, 30 s: far longer than any operation takes, so that a hang becomes a
-/// failure.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client of one address.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,16 @@
 //! The listeners that a module may declare, and the declarations that refuse the whole module (spec C1, C2, C5).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
+use pointwork::{ModuleLimits, ModuleOptions};
 
 use super::{adding, calling};
 use crate::case::{Harness, cases};
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Discovery, Guest, Program};
-use crate::subject::{AppSpec, Limits, Step};
+use crate::subject::{AppSpec, Step};
 
 cases![
     host;
@@ -223,10 +225,9 @@ async fn a_module_that_loops_when_asked_for_its_channels_is_refused(harness: Har
         let guest = Guest::new()
             .channel(adding("db", "one", "row"))
             .discovery(Discovery::Loops);
-        let app = AppSpec::new().load("suspect", form.form(guest).build()).limits(Limits {
-            deadline: Some(std::time::Duration::from_millis(500)),
-            ..Limits::default()
-        });
+        let limits = ModuleLimits::new().probe(Duration::from_millis(500));
+        let options = ModuleOptions::new().limits(limits);
+        let app = AppSpec::new().load_with("suspect", form.form(guest).build(), options);
         let refusal = harness.refusal(app).await?;
         assert!(refusal.contains("suspect"), "{refusal}");
     }

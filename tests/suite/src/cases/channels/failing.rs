@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use pointwork_core::{Context, CrashKind, Failure, Payload};
+use pointwork_wire_tests::patience::pause;
 
 use super::watch::Gate;
 use super::{emitting, routing};
@@ -124,7 +125,7 @@ async fn a_listener_that_never_ends_is_cut_off(harness: Harness) -> Result<()> {
             rounds += 1;
             assert!(rounds < 300 * patience(), "{flavor}: the queue does not go on");
             live.get("/good").await?;
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            pause(Duration::from_millis(200)).await;
         }
         live.shutdown().await;
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pointwork_core::{Context, CrashKind, Failure, Payload};
+use pointwork_wire_tests::patience::in_time;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use super::handing_over;
 use super::watch::Gate;
 use crate::case::{Harness, cases};
-use crate::client::{PATIENCE, Request};
+use crate::client::Request;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
@@ -177,7 +177,7 @@ async fn a_context_kept_for_ever_keeps_no_application(harness: Harness) -> Resul
         let live = harness.start(app.limits(limits)).await?;
         assert_eq!(live.get("/it/7").await?.status, 504, "{flavor}");
         live.shutdown().await;
-        let freed = timeout(PATIENCE, gone.notified()).await;
+        let freed = in_time(gone.notified()).await;
         assert!(
             freed.is_ok(),
             "{flavor}: the application is still there, and its pool of instances"
@@ -226,7 +226,7 @@ async fn a_reply_to_a_client_that_went_away_is_gone(harness: Harness) -> Result<
             .await?;
         gate.arrived(1).await?;
         drop(connection);
-        timeout(PATIENCE, went.notified()).await?;
+        in_time(went.notified()).await?;
         gate.open();
         assert_eq!(told.next().await?, "failed gone", "{flavor}");
         live.ends_without_a_crash().await?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use pointwork_core::{Context, Failure, Payload};
+use pointwork_wire_tests::patience::in_time;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use super::handing_over;
 use super::watch::Gate;
 use crate::case::{Harness, cases};
-use crate::client::{PATIENCE, Response};
+use crate::client::Response;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Step as Do};
@@ -96,7 +96,7 @@ async fn a_module_removed_before_it_hears_answers_all_the_same(harness: Harness)
         let asked = ids.map(|id| tokio::spawn(async move { client.get(&format!("/it/{id}")).await }));
         gate.arrived(1).await?;
         // One context has reached its listener, the other two wait in the queue.
-        timeout(PATIENCE, handed.acquire_many(3)).await??.forget();
+        in_time(handed.acquire_many(3)).await??.forget();
         live.control().apply(Do::Remove("response-module".to_owned())).await?;
         gate.open();
         for (asked, id) in asked.into_iter().zip(ids) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use pointwork::{Breaker, ModuleLimits, ModuleOptions, ModuleState};
 use pointwork_core::CrashKind;
+use pointwork_wire_tests::patience::{in_time, pause};
 
 use super::limits::{limited, limited_with, names};
 use super::{SHOP, status, watch};
@@ -423,14 +424,12 @@ async fn contexts_that_await_a_reply_keep_their_instance(harness: Harness) -> Re
         // Nobody waits any more: now they are lost.
         watch::eventually("the clients are gone", || live.control().requests_in_flight() <= 80).await?;
         let is_replaced = async {
-            loop {
-                if live.get("/count").await?.text() == "1" {
-                    return anyhow::Ok(());
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+            while live.get("/count").await?.text() != "1" {
+                pause(Duration::from_millis(5)).await;
             }
+            anyhow::Ok(())
         };
-        tokio::time::timeout(crate::client::PATIENCE, is_replaced).await??;
+        in_time(is_replaced).await??;
         live.shutdown().await;
     }
     Ok(())

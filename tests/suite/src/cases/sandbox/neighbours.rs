@@ -55,6 +55,7 @@ fn mutual(own: &str, other: &str, first: u32) -> Guest {
     Guest::with(Controller::new("Things", "/").get(own, begins)).channel(channel)
 }
 
+#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
 async fn modules_that_call_each_other_leave_a_third_its_instances(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
@@ -181,6 +182,7 @@ fn looping() -> ModuleLimits {
     limits
 }
 
+#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
 async fn a_loop_holds_up_no_later_call_of_its_module(harness: Harness) -> Result<()> {
     let live = shared(&harness, &watch::Gate::new(), looping()).await?;
     let client = *live;
@@ -218,6 +220,7 @@ async fn begin(live: &Live, path: &str, requests: usize) -> Result<Vec<Connectio
 }
 
 /// Begins a loop in the only instance, and leaves. From now on nobody is answered. Returns the number of requests in flight.
+#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
 async fn begin_a_loop(live: &Live) -> Result<usize> {
     let client = begin(live, "/waits/0/loops", 1).await?;
     // A busy machine may be late with an answer.
@@ -274,6 +277,7 @@ async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness
 /// More than the sockets of a client that does not read can hold.
 const PAGES: usize = 400;
 
+#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
 async fn a_reply_goes_on_when_the_deadline_of_a_neighbour_passes(harness: Harness) -> Result<()> {
     let mut limits = ModuleLimits::new().instances(1);
     limits.deadline = Some(Duration::from_secs(1));

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{Body, Crash};
 use pointwork_test_clock::TestClock;
+use pointwork_wire_tests::patience::{in_time, pause};
 use tokio::task::JoinSet;
 
 use super::limits::names;
@@ -241,15 +242,13 @@ async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(harness: Harness) 
             in_flight(&live, 0).await?;
         }
         // A call of the asynchronous form learns of it when it waits the next time.
-        let mut reply = live.send(Request::new("POST", "/it").body("12345")).await?;
-        for _ in 0..100 {
-            if reply.status == 200 {
-                break;
+        let is_answered = async {
+            while live.send(Request::new("POST", "/it").body("12345")).await?.text() != "12345" {
+                pause(Duration::from_millis(5)).await;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            reply = live.send(Request::new("POST", "/it").body("12345")).await?;
-        }
-        assert_eq!(reply.text(), "12345", "{form}");
+            anyhow::Ok(())
+        };
+        in_time(is_answered).await.with_context(|| format!("{form}"))??;
         live.shutdown().await;
     }
     Ok(())

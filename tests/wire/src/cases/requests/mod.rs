@@ -157,7 +157,7 @@ async fn judged<F: Future<Output = Result<(), String>>>(
     let complaints: Vec<_> = outcomes
         .into_iter()
         .filter_map(|(row, outcome)| {
-            let verdict = Differences::declared().judge(on.name, &format!("requests::{}", row.name), outcome);
+            let verdict = Differences::declared().judge(on.name, &format!("requests::{}", row.name), || outcome);
             Some(format!("{} (RFC {}): {}", row.name, row.clause, verdict.err()?))
         })
         .collect();

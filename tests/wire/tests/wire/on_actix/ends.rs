@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::Response;
 use pointwork_core::{Context, Failure, ServerOptions};
+use pointwork_wire_tests::patience::pause;
 use pointwork_wire_tests::{Server, cases, route, routes};
-use tokio::time::sleep;
 
 use super::on;
 
@@ -84,7 +84,7 @@ async fn a_broken_reply_without_chunks_ends_with_a_reset() {
         let whole = context.query().is_some();
         let mut writer = context.open_reply(Response::new(())).unwrap();
         writer.write("one").await.unwrap();
-        sleep(Duration::from_millis(50)).await;
+        pause(Duration::from_millis(50)).await;
         if whole {
             writer.finish().await.unwrap();
         }

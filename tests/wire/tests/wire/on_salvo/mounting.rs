@@ -3,6 +3,7 @@
 use http::{Response, StatusCode};
 use pointwork_core::{Body, Context, Route};
 use pointwork_salvo::Salvo;
+use pointwork_wire_tests::patience::pause;
 use pointwork_wire_tests::users::salvo::serve;
 use pointwork_wire_tests::{cases, connected, published, route, routes};
 use salvo_core::catcher::Catcher;
@@ -200,7 +201,7 @@ async fn a_broken_off_reply_lacks_its_end() {
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
         writer.write("one").await.unwrap();
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        pause(std::time::Duration::from_millis(50)).await;
         drop(writer);
     };
     let user = serve(below(vec![route("GET", "/streamed", streamed)])).await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pointwork_core::{Context, ServerOptions};
 use pointwork_trillium::{Trillium, TrilliumHandler};
+use pointwork_wire_tests::patience::pause;
 use pointwork_wire_tests::users::trillium::serve;
 use pointwork_wire_tests::{Server, cases, connected, route};
 use trillium::{Conn, Handler};
@@ -56,7 +57,7 @@ async fn exchange(first: &str, second: &str) -> String {
     let server = Server::plain(super::on()).await;
     let mut client = server.client().await;
     client.send(first).await;
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    pause(Duration::from_millis(30)).await;
     let _ = client.try_send(second).await;
     client.rest().await.unwrap_or_default()
 }
@@ -133,7 +134,7 @@ async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
     assert_eq!(client.reply().await.body, "slow");
     for byte in b"P/1.1\r\nhost: a\r\n\r\n" {
         client.send([*byte]).await;
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        pause(Duration::from_millis(1)).await;
     }
     assert_eq!(client.reply().await.body, "1");
     // The adapter counts empty lines before a head as heads.
@@ -142,7 +143,7 @@ async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
         if client.try_send("\r\n").await.is_err() {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        pause(Duration::from_millis(1)).await;
     }
     assert_eq!(client.rest().await.unwrap_or_default(), "");
 }
