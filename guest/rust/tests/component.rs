@@ -165,7 +165,12 @@ fn ensure_target(target: &str) -> Result<(), Box<dyn Error>> {
     let printed = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", target])
         .output()?;
-    if Path::new(String::from_utf8(printed.stdout)?.trim()).is_dir() {
+    let printed = String::from_utf8(printed.stdout)?;
+    let libraries = Path::new(printed.trim());
+    // rustup breaks off when two of it add a target; other tests take this lock too.
+    let toolchain = File::open(libraries.ancestors().nth(2).ok_or("the compiler has no folder")?)?;
+    toolchain.lock()?;
+    if libraries.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Ok(());
     }
     let added = Command::new("rustup").args(["target", "add", target]).status();
