@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::real::PATIENCE;
+
 /// The time between two readings. A thread that runs is given time to come to rest.
 const READING: Duration = Duration::from_micros(200);
-
-/// The time after which work counts as endless.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The processor time within which a new thread has registered.
 const STARTING: Duration = Duration::from_millis(5);
@@ -65,6 +64,10 @@ impl ThreadList {
     }
 
     /// Waits until all registered threads but the current one sleep at the same instant.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the kernel reports no event when a thread sleeps"
+    )]
     pub(crate) fn until_asleep(&self) {
         let began = Instant::now();
         let mut before = Err(0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::ClockState;
+use crate::test_clock::ClockState;
 
 /// The timers that have not completed, and the time.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_wire_tests::patience::pause;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -68,6 +67,7 @@ impl Proxy {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a delay is one of the faults")]
 async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut faults: watch::Receiver<Fault>) {
     let mut buffer = vec![0; 64 * 1024];
     let cut = {
@@ -78,7 +78,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut faults: watch
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             let fault = *faults.borrow_and_update();
             if let Fault::Delay(time) = fault {
-                pause(time).await;
+                tokio::time::sleep(time).await;
             }
             if faults.wait_for(|fault| *fault != Fault::Stall).await.is_err()
                 || to.write_all(&buffer[..count]).await.is_err()

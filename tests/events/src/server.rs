@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use parking_lot::Mutex;
-use pointwork_wire_tests::patience::until_blocking;
+use pointwork_test_clock::real::until_blocking;
 use tempfile::TempDir;
 
 /// Killed when it is dropped.
@@ -34,11 +34,11 @@ impl Server {
         fs::write(folder.path().join("nats.conf"), configuration).expect("a file");
         let process = spawn(folder.path(), "-1");
         let ports = folder.path().join(format!("nats-server_{}.ports", process.id()));
-        let port = eventually("the server names its port", || {
+        let port = until_blocking("the server names its port", || {
             let ports: serde_json::Value = serde_json::from_str(&fs::read_to_string(&ports).ok()?).ok()?;
             ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
         });
-        let process = Mutex::new(process);
+        let (process, port) = (Mutex::new(process), port.expect("the server starts"));
         Self { folder, process, port }
     }
 
@@ -93,9 +93,10 @@ impl Server {
     /// If it does not start.
     pub fn start_again(&self) {
         *self.process.lock() = spawn(self.folder.path(), &self.port.to_string());
-        eventually("the server listens", || {
+        let connection = until_blocking("the server listens", || {
             std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()
         });
+        connection.expect("the server starts again");
     }
 }
 
@@ -131,14 +132,4 @@ fn spawn(folder: &Path, port: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("the server starts")
-}
-
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let mut seen = None;
-    let is_seen = until_blocking(|| {
-        seen = look();
-        seen.is_some()
-    });
-    is_seen.unwrap_or_else(|late| panic!("{what}: {late}"));
-    seen.expect("it was seen")
 }

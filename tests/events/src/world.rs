@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pointwork::http::{Request, StatusCode};
+use pointwork::http::{Request, Response, StatusCode};
 use pointwork::{App, AppOptions, Body, Context, Delivery, DurableOptions, EventStore, Failure, Payload};
-use pointwork_wire_tests::patience::until_async;
+use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::until_async;
 use serde_json::{Value, json};
 
 use crate::history::{Entry, Promised, check};
-
-/// The longest wait for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The time that a listener has when its application is closed.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -37,7 +35,18 @@ pub struct World {
 impl World {
     /// An application without listeners. `POST /emit/:key/:number` emits `mail:order`.
     pub fn new(store: Arc<dyn EventStore>, options: DurableOptions) -> Self {
-        let app = App::with_options(AppOptions::new().drain(DRAIN)).expect("threads start");
+        Self::with_app(AppOptions::new(), store, options)
+    }
+
+    /// An application on a clock that the test moves; otherwise as [`new`](Self::new).
+    pub fn timed(store: Arc<dyn EventStore>, options: DurableOptions) -> (Self, TestClock) {
+        let time = TestClock::new();
+        let world = Self::with_app(AppOptions::new().clock(time.clock()), store, options);
+        (world, time)
+    }
+
+    fn with_app(app: AppOptions, store: Arc<dyn EventStore>, options: DurableOptions) -> Self {
+        let app = App::with_options(app.drain(DRAIN)).expect("threads start");
         app.make_durable(CHANNEL, options, store.clone())
             .expect("it can be durable");
         app.post("/emit/:key/:number", |ctx: Context| async move {
@@ -86,11 +95,16 @@ impl World {
 
     /// Sends a POST request. Returns the status and the body, or nothing if the body broke off.
     pub async fn request(&self, path: &str) -> (StatusCode, Option<String>) {
-        let request = Request::post(path).header("host", "localhost").body(Body::empty());
-        let reply = self.app.handle(request.expect("a request")).await;
+        let reply = self.begin(path).await;
         let status = reply.status();
         let body = reply.into_body().bytes().await.ok();
         (status, body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Sends a POST request, and returns when the reply begins.
+    pub async fn begin(&self, path: &str) -> Response<Body> {
+        let request = Request::post(path).header("host", "localhost").body(Body::empty());
+        self.app.handle(request.expect("a request")).await
     }
 
     /// Waits until no event of the channel waits.
@@ -105,8 +119,8 @@ impl World {
 
     /// Waits until something holds.
     pub async fn until(&self, holds: impl AsyncFn(&Self) -> bool) {
-        if let Err(late) = until_async(async || holds(self).await).await {
-            panic!("{late}: {:#?}", self.history.lock());
+        if let Err(error) = until_async("the condition holds", async || holds(self).await).await {
+            panic!("{error}: {:#?}", self.history.lock());
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 use pointwork_suite::logs::{self, Source};
-use pointwork_wire_tests::patience::until_blocking;
+use pointwork_test_clock::real::until_blocking;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tracing::Level;
@@ -200,7 +200,10 @@ impl Process {
     ///
     /// # Errors
     /// The program's error, its end, or minutes without an answer.
-    #[expect(clippy::disallowed_methods, reason = "the end of this wait is a failure")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a program may compile a component for longer than other waits last"
+    )]
     pub async fn step(&self, step: &str, words: Words) -> Result<Words, HostError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let done = Box::new(move |result| drop(sender.send(result)));
@@ -226,14 +229,10 @@ impl Process {
 
     fn ended(&self) -> HostError {
         // A process closes its output before the system tells its end.
-        let mut ended = None;
-        let is_known = until_blocking(|| {
-            ended = lock(&self.child).try_wait().ok().flatten();
-            ended.is_some()
-        });
-        match (is_known, ended) {
-            (Ok(()), Some(status)) => self.error(format!("ended: {status}")),
-            _ => self.error("closed its output".to_owned()),
+        let status = until_blocking("the program ends", || lock(&self.child).try_wait().ok().flatten());
+        match status {
+            Ok(status) => self.error(format!("ended: {status}")),
+            Err(_) => self.error("closed its output".to_owned()),
         }
     }
 

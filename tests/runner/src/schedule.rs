@@ -90,6 +90,7 @@ impl Schedule {
     ///
     /// # Errors
     /// If a binary cannot be started or a file cannot be written. A failed test is part of the report.
+    #[expect(clippy::disallowed_methods, reason = "the report has the duration of each lane")]
     pub fn run(&self) -> Result<Report> {
         let mut report = Report::default();
         for lane in Lane::ALL {
@@ -145,6 +146,7 @@ impl Schedule {
         })
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the report has the duration of each test")]
     fn run_one(&self, test: &Test, lane: Lane) -> Result<TestResult> {
         let binary = &self.binaries[test.binary];
         let log = self

@@ -41,6 +41,7 @@ impl fmt::Debug for Trial {
 
 impl Trial {
     /// Creates a test. A panic of `test` counts as a failure.
+    #[expect(clippy::disallowed_methods, reason = "the report has the duration of each test")]
     pub fn test(name: impl Into<String>, test: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Self {
         let name = name.into();
         let reported = name.clone();

@@ -12,9 +12,9 @@ use pointwork_core::{
     BoxFuture, Context, Delivery, Error, Failure, Handler, HandlerFuture, Listener, Payload, Reporter, RouteRecord,
     Router, Staged, Transport,
 };
-use pointwork_wire_tests::patience::until;
 
 use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::until;
 use pointwork_wire_tests::Adapter;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -323,9 +323,8 @@ impl Control for Running {
         Box::pin(async move {
             let _threads = _threads;
             stop.0.into_inner().unwrap_or_else(PoisonError::into_inner).await;
-            until(|| app.bus().waiting() == 0)
-                .await
-                .expect("the events are delivered");
+            let is_done = until("every event is delivered", || app.bus().waiting() == 0).await;
+            is_done.expect("the application ends");
         })
     }
 }

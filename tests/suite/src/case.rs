@@ -10,10 +10,10 @@ use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
 use pointwork::{ServerChanged, ServerRefused};
 use pointwork_core::{BoxFuture, ServerCrashed};
+use pointwork_test_clock::real::until;
 use pointwork_test_runner::panic_message;
 use pointwork_wire_tests::differences::{Answer, Differences};
 
-use crate::cases::eventually;
 use crate::client::{Client, Response};
 use crate::differences;
 use crate::event_log::EventLog;
@@ -283,7 +283,7 @@ impl Live {
     pub async fn ends_without_a_crash(self) -> Result<()> {
         // A handler may crash after its reply, too.
         let done = || self.control.requests_in_flight() == 0;
-        eventually("every handler is done", done).await?;
+        until("every handler is done", done).await?;
         let crashes = self.crashes.clone();
         self.shutdown().await;
         crashes.expect_none()

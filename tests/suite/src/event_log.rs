@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use pointwork_core::events::Event;
-use pointwork_wire_tests::patience::in_time;
+use pointwork_test_clock::real::within;
 use tokio::sync::Notify;
 
 /// The events of one kind, such as `server:crashed`, that an application emitted, in order.
@@ -50,7 +50,7 @@ where
     /// Waits until an event matches, and returns it.
     ///
     /// # Errors
-    /// If no event matches for ten seconds; the error lists the events.
+    /// If no event matches in time; the error lists the events.
     pub async fn expect(&self, what: &str, wanted: impl Fn(&E::Payload) -> bool) -> Result<E::Payload> {
         let found = async {
             loop {
@@ -64,10 +64,8 @@ where
                 changed.await;
             }
         };
-        match in_time(found).await {
-            Ok(event) => Ok(event),
-            Err(_) => bail!("`{}` did not tell of {what}; it told of {:#?}", E::NAME, self.all()),
-        }
+        let event = within(what, found).await;
+        event.map_err(|_| anyhow!("`{}` did not tell of {what}; it told of {:#?}", E::NAME, self.all()))
     }
 
     /// Fails if there was any event. The list is complete only after the application has ended; see

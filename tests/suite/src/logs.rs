@@ -5,14 +5,13 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use anyhow::{Context as _, Result};
+use pointwork_test_clock::real::until;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
-
-use crate::cases::eventually;
 
 /// One log line.
 #[derive(Clone, Debug)]
@@ -105,7 +104,7 @@ impl Logs {
             lines
         };
         let wanted = format!("lines with `{text}`, at least {count}");
-        let arrived = eventually(&wanted, || lines().len() >= count).await;
+        let arrived = until(&wanted, || lines().len() >= count).await;
         arrived.with_context(|| format!("found are {:#?}", lines()))?;
         Ok(lines())
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::adapters::ADAPTERS;
 
-use crate::patience::in_vain;
+use pointwork_test_clock::real::in_vain;
 
 /// The hosts in other languages, each with the built-in server and with one of its language.
 pub const HOSTS: [&str; 4] = ["c", "microhttpd", "python", "uvicorn"];

@@ -19,7 +19,6 @@ mod case;
 mod cases;
 pub mod client;
 pub mod differences;
-pub mod patience;
 mod probe;
 mod routes;
 mod server;
@@ -28,7 +27,8 @@ pub mod users;
 pub use adapters::{ADAPTERS, Adapter, On};
 pub use case::{Case, block_on, main};
 pub use cases::all;
-pub use patience::PATIENCE;
 pub use probe::{Probe, Reply, within};
-pub use routes::{RouteGate, client_route, connected, gated, observed, publish, published, route, route_with, routes};
+pub use routes::{
+    RouteGate, broken_off, client_route, connected, gated, observed, publish, published, route, route_with, routes,
+};
 pub use server::Server;

@@ -4,21 +4,25 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use pointwork_test_clock::real;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::client::{Client, Connection, Response};
-use crate::patience::in_time;
 
-/// As [`in_time`], for a case that panics.
+/// Waits for a future.
 ///
 /// # Panics
-/// If it takes longer.
+/// If the future does not complete for a while.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    in_time(future).await.unwrap_or_else(|late| panic!("{what}: {late}"))
+    let value = real::within(what, future).await;
+    value.unwrap_or_else(|error| panic!("{error}"))
 }
+
+/// The pause of a client that sends a request in parts.
+const PACE: Duration = Duration::from_millis(5);
 
 /// A [`Connection`] whose failures are panics, and so failures of the case.
 #[derive(Debug)]
@@ -88,6 +92,22 @@ impl Probe {
     /// Sends bytes.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.try_send(bytes).await.unwrap();
+    }
+
+    /// Sends the parts with a pause behind each, so that a server that is in time reads each part alone.
+    ///
+    /// # Errors
+    /// If the server refuses a part.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the pauses are the pace of the client: a server that is late reads several parts at once, and replies in the same way"
+    )]
+    pub async fn send_in_parts<P: AsRef<[u8]>>(&mut self, parts: impl IntoIterator<Item = P>) -> io::Result<()> {
+        for part in parts {
+            self.try_send(part).await?;
+            tokio::time::sleep(PACE).await;
+        }
+        Ok(())
     }
 
     /// Sends bytes that the server may refuse to read to their end.
@@ -174,9 +194,13 @@ impl Probe {
     ///
     /// # Panics
     /// If something has arrived.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a timeout of zero lets the runtime look at the socket once, and waits for nothing"
+    )]
     pub async fn is_silent(&mut self) {
         let Connection { stream, buffer } = &mut self.connection;
-        let got = stream.read_buf(buffer).now_or_never();
-        assert!(got.is_none(), "got {got:?}: {:?}", String::from_utf8_lossy(buffer));
+        let got = tokio::time::timeout(Duration::ZERO, stream.read_buf(buffer)).await;
+        assert!(got.is_err(), "got {got:?}: {:?}", String::from_utf8_lossy(buffer));
     }
 }

@@ -2,14 +2,15 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::patience::pause;
+use http::Response;
 use pointwork_core::routing::{MethodFilter, Pattern};
 use pointwork_core::{
     BodyMode, BoxFuture, Bus, BusOptions, Clock, Context, Executor, Failure, Handler, HandlerFuture, IntoReply, Origin,
     RequestLimits, Route, RouteRecord, Router, RouterOptions, Transport,
 };
+use pointwork_test_clock::TestClock;
 use tokio::sync::Notify;
 
 use crate::probe::within;
@@ -27,7 +28,7 @@ impl Executor for OnTokio {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "the executor of an adapter waits as the adapter asks"
+        reason = "the timers of the real clock are those of the executor"
     )]
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
         match self.0.sleep_until(instant) {
@@ -105,10 +106,6 @@ pub fn routes() -> Vec<Route> {
         route_with(BodyMode::Whole, "POST", "/whole", length),
         route("POST", "/unread", async |_: Context| "not read"),
         route_with(BodyMode::None, "POST", "/bodiless", async |_: Context| "not read"),
-        route("GET", "/slow", async |_: Context| {
-            pause(Duration::from_millis(400)).await;
-            "slow"
-        }),
         route("GET", "/forever", async |_: Context| {
             std::future::pending::<&str>().await
         }),
@@ -126,6 +123,13 @@ impl RouteGate {
     /// Waits until the handler has begun.
     pub async fn arrived(&self) {
         within("the handler's begin", self.arrived.notified()).await;
+    }
+
+    /// Lets one call of the handler pass when the server rests: it has read the bytes that the client has sent.
+    pub async fn open_at_rest(&self, time: &TestClock) {
+        self.arrived().await;
+        time.settle().await;
+        self.open();
     }
 
     /// Lets one call of the handler pass.
@@ -152,6 +156,22 @@ pub fn gated() -> (Route, RouteGate) {
         }
     };
     (route("GET", "/gated", handler), gate)
+}
+
+/// A route at `/streamed` whose reply breaks off after `one`, once the case opens the gate.
+pub fn broken_off() -> (Route, RouteGate) {
+    let gate = RouteGate::default();
+    let passes = gate.clone();
+    let streamed = move |context: Context| {
+        let gate = passes.clone();
+        async move {
+            let mut writer = context.open_reply(Response::new(())).unwrap();
+            writer.write("one").await.unwrap();
+            gate.pass().await;
+            drop(writer);
+        }
+    };
+    (route("GET", "/streamed", streamed), gate)
 }
 
 /// A route at `/client` that replies with the scheme and the client's address.

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::adapters::{Adapter, On};
 use crate::probe::{Probe, normal, within};
-use crate::routes::{publish_on, routes};
+use crate::routes::{RouteGate, gated, publish_on, routes};
 
 /// A server on a free local port, with a shutdown signal.
 pub struct Server {
@@ -50,6 +50,13 @@ impl Server {
         let time = TestClock::new();
         let server = Self::with(on, options.clock(time.clock()), routes).await;
         (server, time)
+    }
+
+    /// Serves the usual routes and `/gated` on a clock that the case moves.
+    pub async fn with_gate(on: On) -> (Self, TestClock, RouteGate) {
+        let (gated, gate) = gated();
+        let (server, time) = Self::timed(on, ServerOptions::new(), [routes(), vec![gated]].concat()).await;
+        (server, time, gate)
     }
 
     /// Serves these routes with another limit for bodies, in bytes.

@@ -10,7 +10,6 @@ use pointwork::http::StatusCode;
 use pointwork::{Body, Context, Delivery, EventStore, Failure, Order, Payload, Pointer};
 use pointwork_events_tests::history::{Entry, Promised};
 use pointwork_events_tests::world::{CHANNEL, World, quick};
-use pointwork_wire_tests::patience::pause;
 use serde_json::json;
 
 use crate::Case;
@@ -236,12 +235,16 @@ async fn what_no_listener_of_the_channel_hears_is_a_dead_letter(store: Arc<dyn E
     world.app.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing must happen while no listener is bound"
+)]
 async fn events_wait_for_the_first_listener_of_the_channel(store: Arc<dyn EventStore>) {
     let world = World::new(store, quick());
     for number in 1..=3 {
         assert_eq!(world.emit(1, number).await, StatusCode::OK);
     }
-    pause(Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(world.figures().await.waiting, 3);
     world.listen(Arc::new(|_, _, _| Ok(())));
     let history = world.check(Promised::ByKey).await;

@@ -1,16 +1,18 @@
 //! The gate of replies, with a store in memory.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use pointwork::http::StatusCode;
+use pointwork::http::{Response, StatusCode};
 use pointwork::{Body, Context, Delivery, Failure, Payload};
 use pointwork_events_tests::history::Entry;
 use pointwork_events_tests::memory::{Memory, Mood};
 use pointwork_events_tests::world::{CHANNEL, World, quick};
-use pointwork_wire_tests::patience::pause;
+use pointwork_test_clock::TestClock;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::Plain;
 
@@ -27,35 +29,45 @@ pub(crate) const ALL: &[(&str, Plain)] = crate::list![
     a_request_that_emits_nothing_waits_for_nothing,
 ];
 
-/// A world on a store in memory, and the store.
-fn in_memory(mood: Mood) -> (World, Memory) {
+/// The time that the store has for an answer.
+const CONFIRM: Duration = Duration::from_secs(7);
+
+/// A world on a store in memory, the store, and the clock of the world.
+fn in_memory(mood: Mood) -> (World, Memory, TestClock) {
     let memory = Memory::default();
     memory.set(mood);
-    let options = quick().confirm(Duration::from_millis(200));
-    (World::new(Arc::new(memory.clone()), options), memory)
+    let (world, time) = World::timed(Arc::new(memory.clone()), quick().confirm(CONFIRM));
+    (world, memory, time)
 }
 
-/// Waits until the store has that many events to answer, and answers them.
+/// Waits until the store has events to answer, and answers them.
 async fn answer(world: &World, memory: &Memory, confirms: bool) {
     world.until(async |_| memory.answer(confirms) > 0).await;
 }
 
-async fn the_reply_waits_for_the_store() {
-    let (world, memory) = in_memory(Mood::Waits);
-    let slow = World {
-        app: world.app.clone(),
-        ..world.clone()
+/// The result of `work`, which must wait until the store has answered.
+async fn after_an_answer<T>(world: &World, memory: &Memory, time: &TestClock, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    let recorded = async {
+        world.until(async |_| memory.unanswered() > 0).await;
+        time.settle().await;
     };
-    let emitting = tokio::spawn(async move { slow.emit(1, 1).await });
-    pause(Duration::from_millis(30)).await;
-    assert!(!emitting.is_finished());
-    answer(&world, &memory, true).await;
-    assert_eq!(emitting.await.expect("no panic"), StatusCode::OK);
+    tokio::select! {
+        _ = &mut work => panic!("the work has not waited for the answer of the store"),
+        () = recorded => assert_eq!(memory.answer(true), 1),
+    }
+    work.await
+}
+
+async fn the_reply_waits_for_the_store() {
+    let (world, memory, time) = in_memory(Mood::Waits);
+    let status = after_an_answer(&world, &memory, &time, world.emit(1, 1)).await;
+    assert_eq!(status, StatusCode::OK);
     world.app.close().await;
 }
 
 async fn a_refusal_is_503() {
-    let (world, _) = in_memory(Mood::Refuses);
+    let (world, ..) = in_memory(Mood::Refuses);
     let request = pointwork::http::Request::post("/emit/1/1")
         .header("host", "localhost")
         .body(Body::empty());
@@ -69,61 +81,70 @@ async fn a_refusal_is_503() {
 }
 
 async fn a_store_that_does_not_answer_is_503() {
-    let (world, memory) = in_memory(Mood::Waits);
-    assert_eq!(world.emit(1, 1).await, StatusCode::SERVICE_UNAVAILABLE);
+    let (world, memory, time) = in_memory(Mood::Waits);
+    let status = time.elapse(CONFIRM, world.emit(1, 1)).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     // The answer comes too late, and nobody waits for it.
     assert_eq!(memory.answer(true), 1);
     world.app.close().await;
 }
 
-/// A route that streams one chunk, emits an event and ends the reply.
-fn streams(world: &World) {
-    let route = |ctx: Context| async move {
-        let mut writer = ctx.open_reply(pointwork::http::Response::new(()))?;
-        writer.write("chunk").await?;
-        // The head has gone by then.
-        pause(Duration::from_millis(20)).await;
-        ctx.emit_raw("mail:order", Payload::json(&json!({"key": 1, "number": 1}))?);
-        writer.finish().await
+/// Begins a reply that streams one chunk. The handler emits an event and ends the reply when the reply has begun.
+async fn begin_stream(world: &World) -> Response<Body> {
+    let has_begun = Arc::new(Notify::new());
+    let begun = has_begun.clone();
+    let route = move |ctx: Context| {
+        let begun = begun.clone();
+        async move {
+            let mut writer = ctx.open_reply(Response::new(()))?;
+            writer.write("chunk").await?;
+            begun.notified().await;
+            ctx.emit_raw("mail:order", Payload::json(&json!({"key": 1, "number": 1}))?);
+            writer.finish().await
+        }
     };
     world.app.post("/stream", route).expect("a route");
+    let reply = world.begin("/stream").await;
+    assert_eq!(reply.status(), StatusCode::OK);
+    has_begun.notify_one();
+    reply
 }
 
 async fn the_end_of_a_streamed_reply_waits() {
-    let (world, memory) = in_memory(Mood::Waits);
-    streams(&world);
-    let slow = world.clone();
-    let reading = tokio::spawn(async move { slow.request("/stream").await });
-    pause(Duration::from_millis(30)).await;
-    assert!(!reading.is_finished());
-    answer(&world, &memory, true).await;
-    let (status, body) = reading.await.expect("no panic");
-    assert_eq!((status, body.as_deref()), (StatusCode::OK, Some("chunk")));
+    let (world, memory, time) = in_memory(Mood::Waits);
+    let body = begin_stream(&world).await.into_body();
+    let body = after_an_answer(&world, &memory, &time, body.bytes()).await;
+    assert_eq!(body.expect("a whole body"), "chunk");
     world.app.close().await;
 }
 
 async fn a_streamed_reply_is_broken_off_by_a_refusal() {
-    let (world, _) = in_memory(Mood::Refuses);
-    streams(&world);
-    assert_eq!(world.request("/stream").await, (StatusCode::OK, None));
+    let (world, ..) = in_memory(Mood::Refuses);
+    let body = begin_stream(&world).await.into_body();
+    assert!(body.bytes().await.is_err());
     world.app.close().await;
 }
 
 async fn an_event_after_the_reply_is_logged_alone() {
-    let (world, memory) = in_memory(Mood::Refuses);
-    let route = |ctx: Context| async move {
-        ctx.send("replied")?;
-        pause(Duration::from_millis(20)).await;
-        ctx.emit_raw("mail:order", Payload::null());
-        Ok::<_, Failure>(())
+    let (world, ..) = in_memory(Mood::Refuses);
+    let has_replied = Arc::new(Notify::new());
+    let replied = has_replied.clone();
+    let route = move |ctx: Context| {
+        let replied = replied.clone();
+        async move {
+            ctx.send("replied")?;
+            replied.notified().await;
+            ctx.emit_raw("mail:order", Payload::null());
+            Ok::<_, Failure>(())
+        }
     };
     world.app.post("/late", route).expect("a route");
     let (status, body) = world.request("/late").await;
     assert_eq!((status, body.as_deref()), (StatusCode::OK, Some("replied")));
+    has_replied.notify_one();
     world
         .until(async |world| world.app.bus().durable_channels()[0].1.refused == 1)
         .await;
-    drop(memory);
     world.app.close().await;
 }
 
@@ -137,7 +158,7 @@ fn forwards(world: &World) {
 }
 
 async fn an_event_of_a_called_listener_belongs_to_the_request() {
-    let (world, memory) = in_memory(Mood::Waits);
+    let (world, memory, _) = in_memory(Mood::Waits);
     forwards(&world);
     let route = |ctx: Context| async move {
         ctx.call_raw("plain:emits", Payload::null()).await?;
@@ -152,7 +173,7 @@ async fn an_event_of_a_called_listener_belongs_to_the_request() {
 }
 
 async fn an_event_of_an_ordinary_event_belongs_to_no_request() {
-    let (world, memory) = in_memory(Mood::Waits);
+    let (world, memory, _) = in_memory(Mood::Waits);
     forwards(&world);
     let route = |ctx: Context| async move {
         ctx.emit_raw("plain:emits", Payload::null());
@@ -165,7 +186,7 @@ async fn an_event_of_an_ordinary_event_belongs_to_no_request() {
 }
 
 async fn an_event_of_a_listener_is_confirmed_before_its_own_event_ends() {
-    let (world, memory) = in_memory(Mood::Confirms);
+    let (world, memory, _) = in_memory(Mood::Confirms);
     let runs = Arc::new(AtomicU32::new(0));
     let (counts, store) = (runs.clone(), memory.clone());
     let first = move |delivery: Delivery, _: Payload| {
@@ -191,7 +212,7 @@ async fn an_event_of_a_listener_is_confirmed_before_its_own_event_ends() {
 }
 
 async fn a_request_that_emits_nothing_waits_for_nothing() {
-    let (world, _) = in_memory(Mood::Waits);
+    let (world, ..) = in_memory(Mood::Waits);
     world
         .app
         .post("/plain", |_: Context| async { "plain" })

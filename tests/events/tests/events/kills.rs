@@ -17,7 +17,6 @@ use pointwork_events_tests::history::{Entry, Promised, check};
 use pointwork_events_tests::server::Server;
 use pointwork_events_tests::world::{CHANNEL, World, quick};
 use pointwork_journal::{Journal, JournalOptions};
-use pointwork_wire_tests::patience::pause;
 
 use crate::Plain;
 use crate::nats;
@@ -45,6 +44,7 @@ async fn no_confirmed_event_is_lost_in_kills_of_nats() {
     kill_again_and_again(Some(Server::start())).await;
 }
 
+#[expect(clippy::disallowed_methods, reason = "the kill may come at any moment")]
 async fn kill_again_and_again(server: Option<Server>) {
     let kills: u32 = std::env::var("POINTWORK_KILLS")
         .ok()
@@ -63,11 +63,11 @@ async fn kill_again_and_again(server: Option<Server>) {
             .expect("it starts");
         if !is_last {
             // Another moment in each round, the start included.
-            pause(Duration::from_millis(40 + u64::from(round) * 37 % 250)).await;
+            tokio::time::sleep(Duration::from_millis(40 + u64::from(round) * 37 % 250)).await;
             match &server {
                 Some(server) if round % 2 == 1 => {
                     server.restart();
-                    pause(Duration::from_millis(300)).await;
+                    tokio::time::sleep(Duration::from_millis(300)).await;
                 }
                 _ => {}
             }

@@ -12,9 +12,11 @@ use pointwork_events_tests::proxy::{Fault, Proxy};
 use pointwork_events_tests::server::Server;
 use pointwork_events_tests::world::quick;
 use pointwork_nats::{Connection, NatsOptions, NatsStore};
-use pointwork_wire_tests::patience::{in_time, pause, unless_silent, until_async};
+use pointwork_test_clock::real::{until_async, within};
 use serde_json::json;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use crate::Plain;
 use crate::cases::TRACEPARENT;
@@ -93,7 +95,7 @@ async fn serve(app: &App, url: &str, at_once: u16) {
 }
 
 async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
-    until_async(holds).await.unwrap_or_else(|late| panic!("{what}: {late}"));
+    until_async(what, || holds()).await.expect("it comes to pass");
 }
 
 async fn call(app: &App) -> Result<Payload, Failure> {
@@ -107,7 +109,7 @@ fn word(result: Result<Payload, Failure>) -> (String, u16) {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the listener compares its deadline with the time"
+    reason = "the case compares the deadline elsewhere with the time"
 )]
 async fn a_call_is_answered_elsewhere() {
     let nats = Server::start();
@@ -150,8 +152,9 @@ async fn a_call_is_answered_elsewhere() {
         .header("host", "localhost")
         .header("x-request-id", "of-the-shop")
         .header("traceparent", TRACEPARENT);
-    let reply = in_time(calling.handle(request.body(Body::empty()).expect("a request")));
-    let body = reply.await.expect("a reply").into_body().bytes().await.expect("a body");
+    let request = request.body(Body::empty()).expect("a request");
+    let reply = within("the reply", calling.handle(request)).await.expect("a reply");
+    let body = reply.into_body().bytes().await.expect("a body");
     assert_eq!(body, "application/x-reversed true");
     assert_eq!(
         *seen.lock(),
@@ -203,22 +206,32 @@ async fn an_emitted_event_is_heard_elsewhere() {
     serving.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the case measures that the call does not wait for its deadline"
+)]
 async fn without_a_process_that_serves_it_a_channel_is_unreachable() {
     let nats = Server::start();
     let calling = caller(&nats.url()).await;
+    let begin = Instant::now();
     assert_eq!(word(call(&calling).await), ("unreachable".to_owned(), 503));
+    assert!(begin.elapsed() < Duration::from_secs(5), "it waits for nothing");
     calling.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a call that is sent while the connection ends waits for its answer, and the case calls again"
+)]
 async fn without_a_server_a_channel_is_unreachable() {
     let nats = Server::start();
     let serving = server(&nats.url(), 16, |_, _| async { Ok(Payload::null()) }).await;
     let calling = caller(&nats.url()).await;
     // One that is sent while the connection goes waits for its answer.
-    let outcome = async || match unless_silent(call(&calling)).await {
-        Some(Ok(_)) => "answered".to_owned(),
-        Some(Err(failure)) => failure.code().as_str().to_owned(),
-        None => "waits".to_owned(),
+    let outcome = async || match tokio::time::timeout(Duration::from_secs(1), call(&calling)).await {
+        Ok(Ok(_)) => "answered".to_owned(),
+        Ok(Err(failure)) => failure.code().as_str().to_owned(),
+        Err(_) => "waits".to_owned(),
     };
     nats.kill();
     eventually("it is unreachable", async || outcome().await == "unreachable").await;
@@ -228,12 +241,13 @@ async fn without_a_server_a_channel_is_unreachable() {
     serving.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the client connects when it likes, and the case asks again until it has connected"
+)]
 async fn a_call_without_an_answer_ends_at_its_deadline() {
     let nats = Server::start();
-    let listener = |_: Delivery, _: Payload| async {
-        pause(Duration::from_secs(60)).await;
-        Ok(Payload::null())
-    };
+    let listener = |_: Delivery, _: Payload| async { std::future::pending().await };
     let serving = server(&nats.url(), 16, listener).await;
     let mut options = AppOptions::new().drain(Duration::from_millis(500));
     options.bus.deadline = Duration::from_millis(300);
@@ -257,7 +271,7 @@ async fn a_call_without_an_answer_ends_at_its_deadline() {
     calling.channel("here").on_raw("ask", listener).expect("a listener");
     for _ in 0..50 {
         calling.caller().emit_raw("here:ask", Payload::null());
-        pause(Duration::from_millis(400)).await;
+        sleep(Duration::from_millis(400)).await;
         if let Some((code, status)) = seen.lock().clone()
             && code != "unreachable"
         {
@@ -269,6 +283,10 @@ async fn a_call_without_an_answer_ends_at_its_deadline() {
     serving.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the client connects again when it likes, and must not send the call again then"
+)]
 async fn a_connection_that_is_cut_sends_no_call_twice() {
     let nats = Server::start();
     let proxy = Proxy::before(nats.port()).await;
@@ -277,7 +295,7 @@ async fn a_connection_that_is_cut_sends_no_call_twice() {
     let listener = move |_: Delivery, _: Payload| {
         counts.fetch_add(1, Ordering::Relaxed);
         async {
-            pause(Duration::from_millis(300)).await;
+            sleep(Duration::from_millis(300)).await;
             Ok(Payload::null())
         }
     };
@@ -286,13 +304,13 @@ async fn a_connection_that_is_cut_sends_no_call_twice() {
     let cut = async {
         eventually("the listener runs", async || runs.load(Ordering::Relaxed) == 1).await;
         proxy.set(Fault::Cut);
-        pause(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(100)).await;
         proxy.set(Fault::None);
     };
     // The answer may find the connection that was made anew.
-    let called = unless_silent(call(&calling));
+    let called = tokio::time::timeout(Duration::from_secs(2), call(&calling));
     let (_called, ()) = tokio::join!(called, cut);
-    pause(Duration::from_millis(500)).await;
+    sleep(Duration::from_millis(500)).await;
     assert_eq!(runs.load(Ordering::Relaxed), 1);
     calling.close().await;
     serving.close().await;
@@ -318,12 +336,14 @@ async fn a_context_is_not_handed_over() {
 
 async fn a_call_too_many_is_overloaded() {
     let nats = Server::start();
-    let runs = Arc::new(AtomicU32::new(0));
-    let counts = runs.clone();
+    let (runs, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
+    let (counts, closed) = (runs.clone(), gate.clone());
     let listener = move |_: Delivery, _: Payload| {
         counts.fetch_add(1, Ordering::Relaxed);
-        async {
-            pause(Duration::from_millis(500)).await;
+        let gate = closed.clone();
+        async move {
+            // An open gate returns an error.
+            let _ = gate.acquire().await;
             Ok(Payload::null())
         }
     };
@@ -333,8 +353,12 @@ async fn a_call_too_many_is_overloaded() {
         let calling = calling.clone();
         tokio::spawn(async move { call(&calling).await })
     });
+    let calls: Vec<_> = calls.collect();
+    let ended = || calls.iter().filter(|call| call.is_finished()).count();
+    eventually("three calls are refused", async || ended() == 3).await;
+    gate.close();
     let mut answers = Vec::new();
-    for answer in calls.collect::<Vec<_>>() {
+    for answer in calls {
         answers.push(
             answer
                 .await
@@ -428,16 +452,20 @@ async fn processes_share_the_calls() {
     serving.pop().expect("an application").close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the client connects when it likes, and the application must not be ready then"
+)]
 async fn an_application_is_ready_when_its_channels_are_served() {
     let nats = Server::start();
     nats.kill();
     let serving = app();
     let starting = serving.bus().not_ready_until("the channel `stock` is not served yet");
     connect(&nats.url()).await.serve(serving.caller(), STOCK, 16, starting);
-    pause(Duration::from_millis(100)).await;
+    sleep(Duration::from_millis(100)).await;
     assert_eq!(serving.bus().starting(), ["the channel `stock` is not served yet"]);
     nats.start_again();
-    pause(Duration::from_millis(500)).await;
+    sleep(Duration::from_millis(500)).await;
     assert_eq!(serving.bus().starting().len(), 1, "nobody listens yet");
     serving
         .channel(STOCK)
@@ -450,6 +478,10 @@ async fn an_application_is_ready_when_its_channels_are_served() {
     serving.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the server refuses the subscription when it likes, and the application must not be ready then"
+)]
 async fn an_application_is_not_ready_without_the_right_to_serve() {
     let rights = "permissions: {subscribe: [\"_INBOX.>\"], publish: [\">\"]}";
     let nats = Server::with(&format!(
@@ -462,7 +494,7 @@ async fn an_application_is_not_ready_without_the_right_to_serve() {
     // The user and the password are those of the address.
     let connection = connect(&nats.url().replace("nats://", "nats://shop:a%20b@")).await;
     connection.serve(serving.caller(), STOCK, 16, starting);
-    pause(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     assert_eq!(serving.bus().starting(), ["stock"]);
     serving.close().await;
 }

@@ -9,7 +9,6 @@ use pointwork::{Delivery, Payload};
 use pointwork_events_tests::memory::Memory;
 use pointwork_events_tests::world::{World, quick};
 use pointwork_suite::guest::{Channel, Guest, Program};
-use pointwork_wire_tests::patience::pause;
 
 use crate::Plain;
 
@@ -21,6 +20,10 @@ fn version(text: &str) -> Vec<u8> {
     Guest::new().channel(Channel::new("mail").on("order", listener)).build()
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the events come one after the other while the versions change, and no number depends on the pauses"
+)]
 async fn events_wait_while_their_module_is_swapped_or_away() {
     let world = World::new(Arc::new(Memory::default()), quick());
     let heard = Arc::new(AtomicU32::new(0));
@@ -41,7 +44,7 @@ async fn events_wait_while_their_module_is_swapped_or_away() {
     let emitted = tokio::spawn(async move {
         for number in 1..=200 {
             assert_eq!(emitting.emit(1, number).await, StatusCode::OK);
-            pause(Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });
     for text in ["2", "3"] {
@@ -55,7 +58,7 @@ async fn events_wait_while_their_module_is_swapped_or_away() {
     }
     world.app.roll_back("mail").await.expect("it is rolled back");
     world.app.remove("mail").await.expect("it is removed");
-    pause(Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     world
         .app
         .module("mail")

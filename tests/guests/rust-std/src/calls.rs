@@ -113,6 +113,10 @@ impl Std {
     }
 
     /// The time, the time after some work, and what the monotonic clock says of that work, in nanoseconds.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the handler calls the clocks of its standard library"
+    )]
     #[get("clocks")]
     fn clocks() -> String {
         let (time, instant) = (unix_time(), Instant::now());
@@ -187,6 +191,10 @@ impl Std {
         "printed"
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the handler sleeps as its standard library does"
+    )]
     #[get("sleeps")]
     fn sleeps() -> &'static str {
         thread::sleep(Duration::from_millis(1));

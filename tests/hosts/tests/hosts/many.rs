@@ -7,8 +7,8 @@ use pointwork_hosts_tests::InHost;
 use pointwork_suite::client::Client;
 use pointwork_suite::guest::{Controller, Guest, Program};
 use pointwork_suite::subject::{AppSpec, Limits, Subject as _};
+use pointwork_test_clock::real::until;
 use pointwork_test_runner::Trial;
-use pointwork_wire_tests::patience::until_blocking;
 
 use crate::trial;
 
@@ -64,13 +64,10 @@ async fn many(host: InHost) -> Result<()> {
     let process = host.program().context("a program")?;
     let (before, kept) = at_first.context("enough applications")?;
     // The last threads of the last application end after its close.
-    let mut after = held(process)?;
-    let are_gone = until_blocking(|| {
-        let Ok(held) = held(process) else { return true };
-        after = held;
-        after.0.len() <= before.0.len() + 4 && after.1.len() <= before.1.len() + 4
-    });
-    ensure!(are_gone.is_ok(), "threads and descriptors: {before:?}, then {after:?}");
+    let are_as_before =
+        || held(process).is_ok_and(|after| after.0.len() <= before.0.len() + 4 && after.1.len() <= before.1.len() + 4);
+    let ended = until("the threads and descriptors are as before", are_as_before).await;
+    ended.with_context(|| format!("threads and descriptors: {before:?}, then {:?}", held(process)))?;
     let now = memory(process)?;
     ensure!(now < kept + 64 * 1024, "memory: {kept} KiB, then {now} KiB");
     Ok(())

@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use pointwork_test_clock::real::until;
 use serde_json::json;
 use tracing::Level;
 
-use super::eventually;
 use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::logs::Line;
 use crate::subject::{AppSpec, ModuleSettings};
-use pointwork_wire_tests::patience::pause;
 
 cases![
     sdk;
@@ -47,8 +46,9 @@ fn now() -> Result<(u64, u32)> {
 }
 
 /// The clock of a language may tell no less: the time of a request is after what was before.
+#[expect(clippy::disallowed_methods, reason = "the wall clock passes in real time")]
 async fn a_millisecond() {
-    pause(Duration::from_millis(2)).await;
+    tokio::time::sleep(Duration::from_millis(2)).await;
 }
 
 async fn the_time_of_a_call_is_the_arrival_of_its_request(harness: Harness) -> Result<()> {
@@ -126,7 +126,7 @@ fn printed(harness: &Harness, module: &str) -> Vec<Line> {
 /// The printed lines of a module once there are so many: the text, the level and the id of the request.
 async fn lines_of(harness: &Harness, module: &str, many: usize) -> Result<Vec<(String, Level, Option<String>)>> {
     // A host in another language writes them when the guest has let go of the thread.
-    eventually("the lines are there", || printed(harness, module).len() >= many).await?;
+    until("the lines are there", || printed(harness, module).len() >= many).await?;
     let told = printed(harness, module).into_iter().map(|line| {
         let from = match line.level {
             Level::INFO => " from=stdout",

@@ -3,8 +3,9 @@
 use anyhow::Result;
 use pointwork_core::http::HeaderValue;
 use pointwork_core::{Context, CrashKind, Failure, FailureCode, JSON, Payload};
+use pointwork_test_clock::real::until;
 
-use super::{at_root, eventually};
+use super::at_root;
 use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::flavor::Flavor;
@@ -223,7 +224,7 @@ async fn a_line_of_a_guest_stands_in_the_span_of_its_request(harness: Harness) -
                 lines.map(|line| line.request).collect()
             };
             // The same lines are there from other subjects.
-            eventually(&text, || requests().contains(&Some(id.clone()))).await?;
+            until(&text, || requests().contains(&Some(id.clone()))).await?;
             assert!(!requests().contains(&None), "{form}: {of}");
         }
         live.shutdown().await;

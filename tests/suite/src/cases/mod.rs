@@ -31,8 +31,6 @@ mod watch;
 
 use std::sync::Arc;
 
-pub(crate) use watch::eventually;
-
 use crate::case::Case;
 use crate::guest::{Controller, Guest, Program};
 

@@ -2,8 +2,7 @@
 
 use anyhow::Result;
 use pointwork_core::{CrashKind, Payload};
-use pointwork_wire_tests::PATIENCE;
-use pointwork_wire_tests::patience::in_time;
+use pointwork_test_clock::real::{PATIENCE, within};
 
 use super::at_root;
 use crate::case::{Harness, cases};
@@ -142,7 +141,7 @@ async fn a_second_reply_is_refused(harness: Harness) -> Result<()> {
         });
     let live = harness.start(app).await?;
     assert_eq!(live.get("/it").await?.text(), "first");
-    let told = in_time(heard.recv()).await?;
+    let told = within("the second reply", heard.recv()).await?;
     assert_eq!(told.as_deref(), Some(&b"failed already-replied"[..]));
     live.shutdown().await;
     Ok(())

@@ -4,10 +4,10 @@ use anyhow::Result;
 use futures_util::future::join_all;
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{CrashKind, Delivery, Payload};
+use pointwork_test_clock::real::until;
 use serde_json::{Value, json};
 
 use super::declarations::ATTRIBUTES;
-use super::eventually;
 use super::watch::Gate;
 use crate::case::{Harness, cases};
 use crate::client::Request;
@@ -374,7 +374,7 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(harness: Har
         lines
     };
     // A host in another language writes them when the guest has let go of the thread.
-    eventually("all lines are there", || lines().len() >= 2 * MANY as usize).await?;
+    until("all lines are there", || lines().len() >= 2 * MANY as usize).await?;
     let lines = lines();
     assert_eq!(lines.len(), 2 * MANY as usize, "{lines:#?}");
     for line in lines {
@@ -391,7 +391,7 @@ async fn lines_of_one_instance_stand_in_the_spans_of_their_requests(harness: Har
         lines.retain(|line| line.text.contains("module=side-by-side") && line.text.contains("from=stdout"));
         lines
     };
-    eventually("all printed lines are there", || printed().len() >= MANY as usize).await?;
+    until("all printed lines are there", || printed().len() >= MANY as usize).await?;
     let printed = printed();
     assert_eq!(printed.len(), MANY as usize, "{printed:#?}");
     for line in printed {

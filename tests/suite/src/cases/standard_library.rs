@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result};
 use futures_util::future::try_join;
 use pointwork_core::{CrashKind, Delivery, Payload};
+use pointwork_test_clock::real::until;
 use serde_json::json;
 use tracing::Level;
 
-use super::eventually;
 use super::watch::Gate;
 use crate::case::{Harness, Live, cases};
 use crate::client::Request;
@@ -62,7 +62,7 @@ async fn lines(harness: &Harness, module: &str, request: &str, count: usize) -> 
         lines.retain(|line| !text(line).starts_with("constructed"));
         lines
     };
-    eventually("the lines are in the log", || found().len() >= count).await?;
+    until("the lines are in the log", || found().len() >= count).await?;
     Ok(found())
 }
 
@@ -157,7 +157,7 @@ async fn what_is_printed_before_a_panic_is_in_the_log(harness: Harness) -> Resul
             let lines = printed(&harness, module, Some(&format!("{module}-panics")));
             lines.iter().any(|line| text(line) == "begun line before the panic")
         };
-        eventually("the line that the call began", is_there).await?;
+        until("the line that the call began", is_there).await?;
         live.shutdown().await;
     }
     Ok(())
@@ -220,7 +220,7 @@ async fn outside_of_a_request_time_and_random_bits_are_constant(harness: Harness
             live.ends_without_a_crash().await?;
         }
         // Each load reads the declarations in an instance of its own.
-        eventually("the lines of both loads", || printed(&harness, module, None).len() >= 2).await?;
+        until("the lines of both loads", || printed(&harness, module, None).len() >= 2).await?;
         let mut found: Vec<_> = printed(&harness, module, None)
             .iter()
             .map(|line| text(line).to_owned())

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pointwork_core::{Crash, CrashKind, Delivery, Payload};
-use pointwork_wire_tests::patience::in_time;
+use pointwork_test_clock::real::{until, within};
 use tokio::sync::mpsc;
 
-use super::eventually;
 use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
@@ -119,7 +118,7 @@ async fn a_body_over_the_limit_breaks_the_echo_off(harness: Harness) -> Result<(
             .await?;
         let response = connection.read_response("POST").await;
         assert!(response.is_err(), "{form}: the reply looks whole: {response:?}");
-        let end = in_time(ends.recv()).await?;
+        let end = within("the end of the reading", ends.recv()).await?;
         assert_eq!(end.as_deref(), Some("failed too-large"), "{form}");
         live.shutdown().await;
     }
@@ -138,7 +137,7 @@ async fn a_client_that_goes_away_within_the_body_is_told_to_the_guest(harness: H
         assert_eq!(connection.read_head().await?.status, 200, "{form}");
         connection.await_body(1000).await?;
         drop(connection);
-        let end = in_time(ends.recv()).await?;
+        let end = within("the end of the reading", ends.recv()).await?;
         assert_eq!(end.as_deref(), Some("failed gone"), "{form}");
         live.shutdown().await;
     }
@@ -182,9 +181,13 @@ async fn a_client_that_goes_away_cancels_what_the_guest_waits_for(harness: Harne
         connection
             .write(&Request::new("GET", "/it").to_bytes(&live.address().to_string()))
             .await?;
-        in_time(begun.recv()).await?.context("the call never began")?;
+        within("the beginning of the call", begun.recv())
+            .await?
+            .context("the call never began")?;
         drop(connection);
-        in_time(drops.recv()).await?.context("the listener is gone")?;
+        within("the drop of the listener", drops.recv())
+            .await?
+            .context("the listener is gone")?;
         live.shutdown().await;
     }
     Ok(())
@@ -253,10 +256,10 @@ async fn a_stream_whose_next_piece_never_comes_ends_with_its_client(harness: Har
     }
     assert_eq!(calls(), 20);
     drop(clients);
-    eventually("the calls have ended", || calls() == 0).await?;
+    until("the calls have ended", || calls() == 0).await?;
     // A client that wants no body has it all with the head.
     assert_eq!(live.call("HEAD", "/parts/silent").await?.status, 200);
-    eventually("the call of HEAD has ended", || calls() == 0).await?;
+    until("the call of HEAD has ended", || calls() == 0).await?;
     live.ends_without_a_crash().await
 }
 
@@ -276,7 +279,7 @@ async fn a_stream_of_empty_pieces_ends_with_its_client(harness: Harness) -> Resu
                 .iter()
                 .all(|status| status.usage.in_flight == 0)
         };
-        eventually("the call has ended", done).await?;
+        until("the call has ended", done).await?;
         assert_eq!(live.call("HEAD", "/parts/empty").await?.status, 200);
         live.ends_without_a_crash()
             .await

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use pointwork_core::{Delivery, Payload};
 use pointwork_test_clock::TestClock;
-use pointwork_wire_tests::patience::{in_time, until};
+use pointwork_test_clock::real::within;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::subject::AppSpec;
@@ -28,7 +28,7 @@ impl Gate {
 
     /// Waits until that many more calls have arrived.
     pub(super) async fn arrived(&self, count: u32) -> Result<()> {
-        let arrived = in_time(self.arrived.acquire_many(count)).await;
+        let arrived = within("the arrival of the calls", self.arrived.acquire_many(count)).await;
         arrived.context("nobody came to the gate")??.forget();
         Ok(())
     }
@@ -52,7 +52,7 @@ pub(super) struct Heard(mpsc::UnboundedReceiver<String>);
 impl Heard {
     /// Waits for the next payload.
     pub(super) async fn next(&mut self) -> Result<String> {
-        let next = in_time(self.0.recv()).await;
+        let next = within("the arrival of the event", self.0.recv()).await;
         next.context("the event was lost")?.context("the listener is gone")
     }
 
@@ -62,21 +62,14 @@ impl Heard {
     }
 }
 
-/// Polls a condition that no event reports, until it holds.
-pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
-    let is_in_time = until(is_so).await;
-    is_in_time.map_err(|late| anyhow!("{late} until {what}"))
-}
-
 /// Lets time pass on the clock of the application until a condition holds.
-pub(super) async fn eventually_at(time: &TestClock, what: &str, is_so: impl Fn() -> bool) -> Result<()> {
-    let advances = async {
-        while !is_so() {
+pub(super) async fn advance_until(time: &TestClock, what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    let advancing = async {
+        while !holds() {
             time.advance(Duration::from_millis(500)).await;
         }
     };
-    let is_in_time = in_time(advances).await;
-    is_in_time.map_err(|late| anyhow!("{late} until {what}"))
+    within(&format!("the wait until {what}"), advancing).await
 }
 
 impl AppSpec {

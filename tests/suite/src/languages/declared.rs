@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Result, ensure};
-use pointwork_wire_tests::patience::in_vain;
+use pointwork_test_clock::real::in_vain;
 use serde::Deserialize;
 
 use super::Language;

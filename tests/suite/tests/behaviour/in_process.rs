@@ -12,7 +12,7 @@ use pointwork::{App, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, 
 use pointwork_suite::app::usual_options;
 use pointwork_suite::guest::{Channel, Controller, End, Guest, Program};
 use pointwork_suite::logs::Logs;
-use pointwork_wire_tests::patience::in_time;
+use pointwork_test_clock::real;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
@@ -99,7 +99,7 @@ async fn a_listener_sends_a_request_to_the_module_that_called_it() -> Result<()>
         app.module("shop").bytes(guest(asynchronous)).load().await?;
         let path = if asynchronous { "/async/gate" } else { "/sync/gate" };
         for _ in 0..100 {
-            let reply = in_time(app.handle(get(path)?));
+            let reply = real::within("the reply", app.handle(get(path)?));
             let reply = text(reply.await.context("the request waits for itself")?).await?;
             ensure!(reply == "\"text\"passed", "asynchronous {asynchronous}: {reply}");
         }

@@ -37,9 +37,9 @@ use pointwork_suite::languages::{Language, build_in, compiled};
 use pointwork_suite::matrix::Matrix;
 use pointwork_suite::rows::Rows;
 use pointwork_suite::subject::Subject;
+use pointwork_test_clock::real::{in_vain, is_in_vain};
 use pointwork_test_runner::{Failed, Trial};
 use pointwork_wire_tests::differences::Differences;
-use pointwork_wire_tests::patience::{in_vain, is_in_vain};
 
 fn main() -> ExitCode {
     let print = std::panic::take_hook();

@@ -19,8 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use pointwork::{App, AppOptions, Body, ConnectOptions, Context};
 use pointwork_hyper::Hyper;
-use pointwork_wire_tests::PATIENCE;
-use pointwork_wire_tests::patience::pause;
+use pointwork_test_clock::real::PATIENCE;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::task::unconstrained;
@@ -165,13 +164,17 @@ fn method(body: &str) -> &'static str {
 }
 
 /// Makes the requests on this thread.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no event reports that a thread of the host has left an instance and rests"
+)]
 async fn request() -> Result<()> {
     let app = traced_application().await?;
     for (number, (kind, path, body)) in (1..).zip(KINDS) {
         for count in 0..FIRST + REQUESTS {
             if count == FIRST {
                 // The thread that made the instance leaves it. Requests without a pause may find the thread there each time.
-                pause(Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
             let request = Request::builder().method(method(body)).uri(path).header("host", "test");
             let request = request.body(Body::from(body))?;

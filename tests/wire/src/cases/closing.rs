@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::{Context, ServerOptions};
+use pointwork_test_clock::real::PATIENCE;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use crate::{On, PATIENCE, Server, observed, route, routes, within};
+use crate::{On, Server, observed, route, routes, within};
 
 crate::cases! {
     a_request_in_flight_ends_and_an_idle_connection_closes: A5,

@@ -2,8 +2,9 @@
 
 use http::{Response, StatusCode};
 use pointwork_core::{Body, Context, Route, ServerOptions};
+use pointwork_test_clock::real::PATIENCE;
 
-use crate::{On, PATIENCE, Server, route, routes};
+use crate::{On, Server, route, routes};
 
 crate::cases! {
     a_reply_has_one_content_length: A1,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::patience::pause;
 use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -12,7 +11,7 @@ use tokio::sync::Barrier;
 
 use super::exactness::hosts;
 use crate::client::{Client, Http2};
-use crate::{On, Server, route, routes, within};
+use crate::{On, RouteGate, Server, route, routes, within};
 
 crate::cases! {
     it_gives_the_answers_of_http_1: A5,
@@ -191,18 +190,21 @@ async fn too_many_headers_get_431(on: On) {
 }
 
 async fn the_end_of_a_request_is_not_the_clients(on: On) {
-    let slow = async |context: Context| {
-        context.bytes().await?;
-        pause(Duration::from_millis(200)).await;
-        Ok::<_, Failure>("slow")
+    let gate = RouteGate::default();
+    let passes = gate.clone();
+    let held = move |context: Context| {
+        let gate = passes.clone();
+        async move {
+            context.bytes().await?;
+            gate.pass().await;
+            Ok::<_, Failure>("held")
+        }
     };
-    let server = Server::with(on, options(), vec![route("ALL", "/slow", slow)]).await;
+    let (server, time) = Server::timed(on, options(), vec![route("ALL", "/held", held)]).await;
     let client = Http2Probe::connect(&server).await;
     for (method, body) in [("GET", ""), ("POST", "abc")] {
-        assert_eq!(
-            client.text(method, "/slow", body.into()).await,
-            (StatusCode::OK, "slow".to_owned())
-        );
+        let (reply, ()) = tokio::join!(client.text(method, "/held", body.into()), gate.open_at_rest(&time));
+        assert_eq!(reply, (StatusCode::OK, "held".to_owned()));
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use http::Response;
 use http_body_util::BodyExt;
 use pointwork_core::{Body, Context};
 
 use super::http2::{Http2Probe, options};
-use crate::{On, RouteGate, Server, gated, observed, route, routes, within};
+use crate::{On, Server, broken_off, gated, observed, route, routes, within};
 
 crate::cases! {
     a_reset_of_the_stream_cancels_the_handler: A5,
@@ -52,23 +51,8 @@ async fn a_reset_of_the_stream_cancels_the_handler(on: On) {
 }
 
 async fn a_broken_off_reply_ends_with_a_reset(on: On) {
-    let gate = RouteGate::default();
-    let passes = gate.clone();
-    let streamed = move |context: Context| {
-        let gate = passes.clone();
-        async move {
-            let mut writer = context.open_reply(Response::new(())).unwrap();
-            writer.write("one").await.unwrap();
-            gate.pass().await;
-            drop(writer);
-        }
-    };
-    let server = Server::with(
-        on,
-        options(),
-        [routes(), vec![route("GET", "/streamed", streamed)]].concat(),
-    )
-    .await;
+    let (streamed, gate) = broken_off();
+    let server = Server::with(on, options(), [routes(), vec![streamed]].concat()).await;
     let client = Http2Probe::connect(&server).await;
     let reply = client.send("GET", "/streamed", Body::empty()).await.unwrap();
     gate.open();

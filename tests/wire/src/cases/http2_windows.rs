@@ -60,7 +60,7 @@ impl Client {
     /// The next frame of a kind; frames of other kinds go by, and pings are answered.
     async fn next(&mut self, kind: u8) -> Frame {
         loop {
-            let frame = self.0.next(crate::PATIENCE).await.expect("a frame in time");
+            let frame = self.0.next().await.expect("a frame in time");
             let frame = frame.expect("the connection ended");
             match frame.kind {
                 Frame::PING if frame.flags == 0 => {

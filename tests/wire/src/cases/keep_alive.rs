@@ -72,12 +72,13 @@ async fn a_refusal_in_http_1_0_says_that_the_connection_closes(on: On) {
 }
 
 async fn pipelined_requests_are_answered_in_order(on: On) {
-    let server = Server::plain(on).await;
+    let (server, time, gate) = Server::with_gate(on).await;
     let mut client = server.client().await;
     let request = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
     let all: String = (0..40).map(|round| request(&format!("/echo/{round}"))).collect();
-    client.send(format!("{}{all}", request("/slow"))).await;
-    assert_eq!(client.reply().await.body, "slow");
+    client.send(format!("{}{all}", request("/gated"))).await;
+    gate.open_at_rest(&time).await;
+    assert_eq!(client.reply().await.body, "gated");
     for round in 0..40 {
         assert_eq!(client.reply().await.body, round.to_string());
     }

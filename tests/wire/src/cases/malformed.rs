@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use pointwork_core::{Context, Route, ServerOptions};
+use pointwork_core::ServerOptions;
 
 use crate::probe::normal;
-use crate::{On, Server, route, routes};
+use crate::{On, Server, routes};
 
 crate::cases! {
     what_is_no_request_gets_400_and_the_end: A1,
@@ -53,23 +53,17 @@ async fn what_is_no_request_gets_400_and_the_end(on: On) {
     }
 }
 
-/// The handler takes so long that the following bytes have arrived before it replies.
-fn pause() -> Route {
-    route("GET", "/pause", async |_: Context| {
-        crate::patience::pause(Duration::from_millis(20)).await;
-        "paused"
-    })
-}
-
 async fn what_follows_a_good_request_is_refused_as_well(on: On) {
-    let server = Server::and(on, pause()).await;
+    let (server, time, gate) = Server::with_gate(on).await;
     for bytes in MALFORMED {
         let mut client = server.client().await;
         client
-            .send([b"GET /pause HTTP/1.1\r\nhost: a\r\n\r\n", *bytes].concat())
+            .send([b"GET /gated HTTP/1.1\r\nhost: a\r\n\r\n", *bytes].concat())
             .await;
+        // The following bytes have arrived before the handler replies.
+        gate.open_at_rest(&time).await;
         let shown = String::from_utf8_lossy(bytes);
-        assert_eq!(client.reply().await.body, "paused", "{shown}");
+        assert_eq!(client.reply().await.body, "gated", "{shown}");
         let reply = normal(&client.rest().await.unwrap());
         assert!(reply.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{shown}: {reply}");
         assert!(reply.ends_with("content-length: 0\r\n\r\n"), "{shown}: {reply}");

@@ -3,9 +3,6 @@
 //! The application is [the same one](crate::users) on every framework, on a server of the user's. What a single framework
 //! has besides is in `tests/wire/tests/wire`.
 
-use std::time::Duration;
-
-use crate::patience::pause;
 use pointwork_core::{Context, Route, RouterOptions};
 
 use crate::users::{Application, Mounted, User};
@@ -398,10 +395,7 @@ async fn bodies_arrive_however_they_are_framed<A: Mounted>() {
         ] {
             let mut client = user.client().await;
             client.send(format!("POST {path} HTTP/1.1\r\nhost: a\r\n")).await;
-            for part in parts {
-                client.send(part).await;
-                pause(Duration::from_millis(20)).await;
-            }
+            client.send_in_parts(parts).await.unwrap();
             let reply = client.reply().await;
             let expected = if own {
                 format!("own POST {path} {body:?} ")

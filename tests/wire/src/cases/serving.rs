@@ -7,11 +7,11 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::patience::{pause, until};
 use pointwork_core::routing::Pattern;
 use pointwork_core::{
     Bus, Context, Delivery, ErrorKind, Failure, Payload, Router, RouterOptions, ServerOptions, Subscription,
 };
+use pointwork_test_clock::TestClock;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -106,8 +106,8 @@ fn crashes(bus: &Bus) -> Arc<Mutex<Vec<serde_json::Value>>> {
 }
 
 /// An adapter without routes, connected to a bus, and the `server:crashed` events of the bus.
-fn watched(on: On) -> (Arc<dyn Adapter>, Arc<Mutex<Vec<serde_json::Value>>>) {
-    let adapter = (on.open)(ServerOptions::new());
+fn watched(on: On, time: &TestClock) -> (Arc<dyn Adapter>, Arc<Mutex<Vec<serde_json::Value>>>) {
+    let adapter = (on.open)(ServerOptions::new().clock(time.clock()));
     let bus = bus();
     let crashes = crashes(&bus);
     let root = Pattern::parse("/").unwrap();
@@ -115,11 +115,11 @@ fn watched(on: On) -> (Arc<dyn Adapter>, Arc<Mutex<Vec<serde_json::Value>>>) {
     (adapter, crashes)
 }
 
-/// The message of the first `server:crashed`, which the adapter has to report.
-async fn first_crash(adapter: &dyn Adapter, crashes: &Mutex<Vec<serde_json::Value>>) -> String {
-    let is_there = until(|| !crashes.lock().unwrap().is_empty()).await;
-    is_there.unwrap_or_else(|late| panic!("no `server:crashed` was reported: {late}"));
-    let crash = crashes.lock().unwrap()[0].clone();
+/// The message of the first `server:crashed`, which the adapter has reported when it rests.
+async fn first_crash(time: &TestClock, adapter: &dyn Adapter, crashes: &Mutex<Vec<serde_json::Value>>) -> String {
+    time.settle().await;
+    let crash = crashes.lock().unwrap().first().cloned();
+    let crash = crash.expect("no `server:crashed` was reported");
     assert_eq!(crash["adapter"], adapter.name());
     assert_eq!(crash["kind"], "adapter");
     crash["message"].as_str().unwrap().to_owned()
@@ -128,7 +128,8 @@ async fn first_crash(adapter: &dyn Adapter, crashes: &Mutex<Vec<serde_json::Valu
 async fn a_port_in_use_is_an_error_that_names_it_and_a_crash(on: On) {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
-    let (adapter, crashes) = watched(on);
+    let time = TestClock::new();
+    let (adapter, crashes) = watched(on, &time);
     let error = adapter.bind(address.to_string()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Adapter);
     let text = error.to_string();
@@ -138,14 +139,15 @@ async fn a_port_in_use_is_an_error_that_names_it_and_a_crash(on: On) {
     );
     assert!(text.contains("port 0"), "{text}");
     assert!(error.source().is_some());
-    let message = first_crash(&*adapter, &crashes).await;
+    let message = first_crash(&time, &*adapter, &crashes).await;
     assert!(message.starts_with(&text), "{message}");
 }
 
 /// The listener is shut down under the running server: from then on the operating system refuses to accept, as it does in a
 /// process out of file descriptors.
 async fn a_connection_that_cannot_be_accepted_is_a_crash(on: On) {
-    let (adapter, crashes) = watched(on);
+    let time = TestClock::new();
+    let (adapter, crashes) = watched(on, &time);
     publish(&*adapter, routes(), RouterOptions::default());
     let listener = adapter.bind("127.0.0.1:0".to_owned()).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -154,13 +156,13 @@ async fn a_connection_that_cannot_be_accepted_is_a_crash(on: On) {
     let mut client = Probe::connect(address).await;
     assert_eq!(client.get("/hello").await.body, "hello");
     std::net::TcpStream::from(socket).shutdown(Shutdown::Both).unwrap();
-    let message = first_crash(&*adapter, &crashes).await;
+    let message = first_crash(&time, &*adapter, &crashes).await;
     assert!(
         message.starts_with("no connection can be accepted, trying again: "),
         "{message}"
     );
     // Only the first of several errors in a row is one, and the open connections are served on.
-    pause(Duration::from_millis(100)).await;
+    time.advance(Duration::from_secs(5)).await;
     assert_eq!(crashes.lock().unwrap().len(), 1);
     assert_eq!(client.get("/hello").await.body, "hello");
     server.abort();
@@ -187,13 +189,20 @@ async fn limits_of_any_size_are_taken(on: On) {
     options.shutdown_grace = Duration::MAX;
     options.max_connections = 0;
     options.max_header_bytes = u32::MAX;
-    let mut server = Server::with(on, options, routes()).await;
+    let began = Arc::new(Notify::new());
+    let tells = began.clone();
+    let reads = move |context: Context| {
+        tells.notify_one();
+        async move { Ok::<_, Failure>(format!("{} bytes", context.bytes().await?.len())) }
+    };
+    let mut server = Server::with(on, options, [routes(), vec![route("POST", "/read", reads)]].concat()).await;
     let mut client = server.client().await;
     assert_eq!(client.get("/hello").await.body, "hello");
     client
-        .send("POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\n")
+        .send("POST /read HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\n")
         .await;
-    pause(Duration::from_millis(20)).await;
+    // The byte comes while the handler waits for the body.
+    within("the handler's begin", began.notified()).await;
     client.send("x").await;
     assert_eq!(client.reply().await.body, "1 bytes");
     drop(client);

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use crate::patience::{pause, unless_silent};
 use http::Response;
 use pointwork_core::{Context, ServerOptions};
+use pointwork_test_clock::TestClock;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
 
-use crate::{On, Server, route, within};
+use crate::{On, Server, broken_off, route, within};
 
 crate::cases! {
     each_chunk_leaves_as_it_is_written: A1 H4,
@@ -75,43 +74,27 @@ async fn a_slow_client_slows_the_writer_down(on: On) {
             }
         }
     };
-    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
+    let routes = vec![route("GET", "/streamed", streamed)];
+    let (server, time) = Server::timed(on, ServerOptions::new(), routes).await;
     let mut client = server.client().await;
     client
         .send("GET /streamed HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
         .await;
     client.head().await;
     // The socket buffers of both sides take a few MiB; 64 MiB is more than any.
-    let mut before = 0;
-    within("the writer's halt", async {
-        loop {
-            pause(Duration::from_millis(200)).await;
-            let now = written.load(Ordering::SeqCst);
-            if now == before && now != 0 {
-                return;
-            }
-            before = now;
-        }
-    })
-    .await;
-    assert!(
-        before < 512,
-        "{before} of 1024 chunks written while the client read none"
-    );
+    time.settle().await;
+    let count = written.load(Ordering::SeqCst);
+    assert!(count < 512, "{count} of 1024 chunks written while the client read none");
     let rest = client.rest().await.unwrap();
     assert!(rest.len() > 64 * 1024 * 1024 && rest.ends_with("0\r\n\r\n"));
 }
 
 async fn broken(on: On, begin: &str) -> std::io::Result<String> {
-    let streamed = async |context: Context| {
-        let mut writer = context.open_reply(Response::new(())).unwrap();
-        writer.write("one").await.unwrap();
-        pause(Duration::from_millis(50)).await;
-        drop(writer);
-    };
-    let server = Server::with(on, ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
+    let (streamed, gate) = broken_off();
+    let (server, time) = Server::timed(on, ServerOptions::new(), vec![streamed]).await;
     let mut client = server.client().await;
     client.send(format!("GET /streamed {begin}\r\nhost: a\r\n\r\n")).await;
+    gate.open_at_rest(&time).await;
     client.rest().await
 }
 
@@ -130,7 +113,7 @@ async fn a_client_that_goes_away_within_the_reply_is_told_to_the_writer(on: On) 
     let streamed = async |context: Context| {
         let mut writer = context.open_reply(Response::new(())).unwrap();
         while writer.write("chunk").await.is_ok() {
-            pause(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
         GONE.notify_one();
     };
@@ -174,7 +157,8 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
         reader.read(1).await.unwrap();
         std::future::pending::<()>().await;
     };
-    let options = ServerOptions::new().write_timeout(None);
+    let time = TestClock::new();
+    let options = ServerOptions::new().write_timeout(None).clock(time.clock());
     let server = Server::limited(on, options, vec![route("POST", "/read", read)], u64::MAX).await;
     let mut client = server.client().await;
     client
@@ -183,8 +167,12 @@ async fn a_slow_reader_slows_the_client_down(on: On) {
     let mut sent = 0;
     let chunk = vec![b'x'; 64 * 1024];
     // The socket buffers of both sides take a few MiB; after that a write makes no progress.
-    while let Some(written) = unless_silent(client.stream().write(&chunk)).await {
-        sent += written.unwrap();
+    loop {
+        sent += tokio::select! {
+            biased;
+            written = client.stream().write(&chunk) => written.unwrap(),
+            () = time.settle() => break,
+        };
         assert!(sent < 64 * 1024 * 1024, "{sent} bytes sent, and nobody read them");
     }
 }

@@ -118,7 +118,7 @@ async fn a_body_that_stops_coming_gets_408(on: On) {
 }
 
 /// Real time decides: actix-http polls without a pause while a body is incomplete, so that its thread never rests.
-#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
+#[expect(clippy::disallowed_methods, reason = "the case measures the real time of a timeout")]
 async fn a_body_that_stops_coming_gets_408_in_real_time(on: On) {
     const PAUSE: Duration = Duration::from_millis(300);
     let server = Server::with(on, ServerOptions::new().body_timeout(PAUSE), routes()).await;
@@ -182,7 +182,10 @@ async fn a_client_that_takes_its_reply_slowly_is_not_cut(on: On) {
 }
 
 /// Real time decides: the timers are those of the server, which no other case uses.
-#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the case measures the real time of each timeout"
+)]
 async fn every_timeout_passes_in_real_time(on: On) {
     const SHORT: Duration = Duration::from_millis(200);
     let (gated, gate) = gated();

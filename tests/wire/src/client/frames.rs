@@ -1,13 +1,11 @@
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
+use pointwork_test_clock::real::within;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
-
-use crate::patience::in_time;
 
 /// An HTTP/2 connection without TLS, frame by frame: it sends what no client would.
 #[derive(Debug)]
@@ -129,9 +127,9 @@ impl Frames {
     /// Sends bytes unchanged.
     ///
     /// # Errors
-    /// If the server closed the connection, or takes nothing for a minute.
+    /// If the server closed the connection, or takes nothing for a while.
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        in_time(self.stream.write_all(bytes)).await?
+        in_time("sending", self.stream.write_all(bytes)).await
     }
 
     /// Sends bytes and reads meanwhile what the server sends, for [`next`](Self::next).
@@ -152,26 +150,22 @@ impl Frames {
                 }
             }
         };
-        in_time(exchange).await?
+        in_time("sending", exchange).await
     }
 
     /// The next frame; `None` at the end of the connection.
     ///
     /// # Errors
-    /// If there is none within that time.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the caller says what the end of the wait means"
-    )]
-    pub async fn next(&mut self, patience: Duration) -> io::Result<Option<Frame>> {
+    /// If there is none for a while.
+    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
             if let Some(frame) = self.parse() {
                 return Ok(Some(frame));
             }
-            match timeout(patience, self.stream.read_buf(&mut self.buffer)).await? {
-                Ok(1..) => {}
-                // A server that refuses a client does not read what it still sends.
-                Ok(0) | Err(_) => return Ok(None),
+            let read = within("the next frame", self.stream.read_buf(&mut self.buffer)).await;
+            // A server that refuses a client does not read what it still sends.
+            if read.map_err(io::Error::other)?.unwrap_or(0) == 0 {
+                return Ok(None);
             }
         }
     }
@@ -184,4 +178,10 @@ impl Frames {
         self.buffer.advance(9 + length);
         Some(frame)
     }
+}
+
+async fn in_time<T>(what: &str, operation: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    within(what, operation)
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
 }

@@ -1,11 +1,9 @@
-use std::future::Future;
 use std::net::SocketAddr;
 
-use crate::patience::in_time;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{ClientError, Framing, Response};
+use super::{ClientError, Framing, Response, patient};
 
 /// The longest head that the client accepts.
 const MAX_HEAD: usize = 64 * 1024;
@@ -16,13 +14,6 @@ pub struct Connection {
     pub(crate) stream: TcpStream,
     /// Bytes that were read and do not belong to a reply yet.
     pub(crate) buffer: Vec<u8>,
-}
-
-async fn patient<T>(what: &str, future: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-    match in_time(future).await {
-        Ok(done) => done,
-        Err(late) => Err(ClientError::new(format!("{what}: {late}"))),
-    }
 }
 
 impl Connection {

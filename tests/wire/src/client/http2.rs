@@ -1,6 +1,5 @@
 use std::net::SocketAddr;
 
-use crate::patience::in_time;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -10,7 +9,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-use super::{ClientError, Framing, Request, Response};
+use super::{ClientError, Framing, Request, Response, patient};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -36,9 +35,7 @@ impl Http2 {
                 .await
                 .map_err(|error| ClientError::caused("the other end does not speak HTTP/2", error))
         };
-        let (sender, connection) = in_time(open)
-            .await
-            .map_err(|late| ClientError::new(format!("the HTTP/2 handshake: {late}")))??;
+        let (sender, connection) = patient("the HTTP/2 handshake", open).await?;
         // The requests of the connection report its failure.
         let driver = tokio::spawn(connection);
         Ok(Self {
@@ -76,10 +73,9 @@ impl Http2 {
                 framing: Framing::Frames,
             })
         };
-        match in_time(exchange).await {
-            Ok(done) => done.map_err(|error: ClientError| error.during(&told)),
-            Err(late) => Err(ClientError::new(format!("{told}: {late}"))),
-        }
+        patient("the reply", exchange)
+            .await
+            .map_err(|error| error.during(&told))
     }
 
     /// Sends a request whose body may still be streaming, and returns when the head of the reply has arrived.

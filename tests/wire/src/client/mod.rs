@@ -1,7 +1,7 @@
 //! A client that hides nothing: it sends the given bytes, and reads replies strictly.
 //!
 //! Ordinary clients repair, reorder and pool. A behaviour suite needs the reply as it arrived: headers in order with
-//! their duplicates, the framing, and the bytes after the end. Every operation fails after [`PATIENCE`](crate::PATIENCE).
+//! their duplicates, the framing, and the bytes after the end. Every operation fails after a while.
 
 mod error;
 mod frames;
@@ -10,6 +10,7 @@ mod http2;
 mod message;
 mod transcript;
 
+use std::future::Future;
 use std::net::SocketAddr;
 
 pub use error::ClientError;
@@ -17,7 +18,14 @@ pub use frames::{Frame, Frames};
 pub use http1::Connection;
 pub use http2::Http2;
 pub use message::{Framing, Request, Response};
+use pointwork_test_clock::real::within;
 pub use transcript::{Asked, End, Reply, Transcript};
+
+/// Waits for an operation; a hang becomes a failure.
+async fn patient<T>(what: &str, operation: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
+    let done = within(what, operation).await;
+    done.unwrap_or_else(|error| Err(ClientError::new(error.to_string())))
+}
 
 /// A client of one address.
 #[derive(Clone, Copy, Debug)]

@@ -72,7 +72,7 @@ impl Transcript {
     /// Sends the parts, each when the server has sent something since the part before, or nothing for a while.
     #[expect(
         clippy::disallowed_methods,
-        reason = "a server that waits for more says nothing, and its silence is a part of the transcript"
+        reason = "a server that waits for more of a request reports no event: it is silent"
     )]
     pub(super) async fn record(address: SocketAddr, parts: &[&[u8]]) -> Result<Self, ClientError> {
         let mut stream = TcpStream::connect(address).await?;

@@ -1,9 +1,10 @@
 //! Emitted events: delivered later, in order, and without delaying the caller (spec H3).
 
 use anyhow::Result;
+use pointwork_test_clock::real::until;
 use tracing::Level;
 
-use super::watch::{self, Gate};
+use super::watch::Gate;
 use super::{adds, calling, emitting, routing};
 use crate::case::{Harness, cases};
 use crate::client::Request;
@@ -233,7 +234,7 @@ async fn told(harness: &Harness, name: &str, count: usize) -> Result<usize> {
         let more = |line: &String| line.split_once(" more were refused")?.0.parse::<usize>().ok();
         lines().iter().map(|line| more(line).unwrap_or(1)).sum()
     };
-    watch::eventually(&format!("{count} are told of `{name}`"), || told() >= count).await?;
+    until(&format!("{count} are told of `{name}`"), || told() >= count).await?;
     assert_eq!(told(), count, "{:#?}", lines());
     Ok(lines().len())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pointwork_core::{Context, CrashKind, Failure, Payload};
-use pointwork_wire_tests::patience::in_time;
+use pointwork_test_clock::real::within;
 use tokio::sync::Notify;
 
 use super::handing_over;
@@ -177,7 +177,7 @@ async fn a_context_kept_for_ever_keeps_no_application(harness: Harness) -> Resul
         let live = harness.start(app.limits(limits)).await?;
         assert_eq!(live.get("/it/7").await?.status, 504, "{flavor}");
         live.shutdown().await;
-        let freed = in_time(gone.notified()).await;
+        let freed = within("the end of the application", gone.notified()).await;
         assert!(
             freed.is_ok(),
             "{flavor}: the application is still there, and its pool of instances"
@@ -226,7 +226,7 @@ async fn a_reply_to_a_client_that_went_away_is_gone(harness: Harness) -> Result<
             .await?;
         gate.arrived(1).await?;
         drop(connection);
-        in_time(went.notified()).await?;
+        within("the drop of the handler", went.notified()).await?;
         gate.open();
         assert_eq!(told.next().await?, "failed gone", "{flavor}");
         live.ends_without_a_crash().await?;

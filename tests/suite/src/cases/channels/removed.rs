@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use pointwork_core::{Context, Failure, Payload};
-use pointwork_wire_tests::patience::in_time;
+use pointwork_test_clock::real::within;
 use tokio::sync::Semaphore;
 
 use super::handing_over;
@@ -96,7 +96,7 @@ async fn a_module_removed_before_it_hears_answers_all_the_same(harness: Harness)
         let asked = ids.map(|id| tokio::spawn(async move { client.get(&format!("/it/{id}")).await }));
         gate.arrived(1).await?;
         // One context has reached its listener, the other two wait in the queue.
-        in_time(handed.acquire_many(3)).await??.forget();
+        within("the handing over", handed.acquire_many(3)).await??.forget();
         live.control().apply(Do::Remove("response-module".to_owned())).await?;
         gate.open();
         for (asked, id) in asked.into_iter().zip(ids) {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Result;
+use pointwork_test_clock::real::until;
 
-use super::watch::{Gate, eventually};
+use super::watch::Gate;
 use super::{adding, adds, calling, emitting};
 use crate::case::{Harness, Live, cases};
 use crate::client::ClientError;
@@ -204,7 +205,7 @@ async fn callers_see_one_version_or_the_other(harness: Harness) -> Result<()> {
         let more = async || {
             let enough = answered.load(Ordering::SeqCst) + BETWEEN;
             let is_so = || answered.load(Ordering::SeqCst) >= enough || asking.is_finished();
-            eventually("more calls are answered", is_so).await
+            until("more calls are answered", is_so).await
         };
         more().await?;
         for word in ["1", "2", "3", "4"] {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pointwork::{ChangeKind, Diff, ModuleOptions};
+use pointwork_test_clock::real::until;
 
 use super::adding;
-use super::watch::eventually;
 use crate::case::{Harness, cases};
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, Guest, Program};
@@ -286,12 +286,12 @@ async fn an_event_that_is_used_and_not_listed_is_warned_of_once(harness: Harness
         for _ in 0..3 {
             assert_eq!(live.get("/it").await?.status, 200, "{form}");
         }
-        eventually("both are warned of", || warned().len() >= 2).await?;
+        until("both are warned of", || warned().len() >= 2).await?;
         assert_eq!(warned(), ["little:called", "little:emitted"], "{form}");
         // Each version tells it.
         live.control().apply(Step::Swap(name.clone(), component("two"))).await?;
         assert_eq!(live.get("/it").await?.status, 200, "{form}");
-        eventually("the new version is warned of", || warned().len() >= 4).await?;
+        until("the new version is warned of", || warned().len() >= 4).await?;
         live.shutdown().await;
         assert_eq!(warned().len(), 4, "{form}");
     }

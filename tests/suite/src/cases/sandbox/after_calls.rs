@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{CrashKind, Delivery, Payload};
+use pointwork_test_clock::real::until;
 use tracing::Level;
 
-use super::watch::{Gate, eventually};
+use super::watch::Gate;
 use crate::case::{Harness, Live, cases};
 use crate::fixtures::Fixture;
 use crate::languages::expect_locks_between_calls;
@@ -52,7 +53,7 @@ async fn code_after_its_call_has_the_processor_time_of_a_call(harness: Harness) 
     let limits = ModuleLimits::new().cpu(Duration::from_millis(100));
     let live = start(&harness, name, &gate, limits).await?;
     assert_eq!(live.get("/after/yields").await?.text(), "begun");
-    eventually("the instance is gone", || instances(&live) == 0).await?;
+    until("the instance is gone", || instances(&live) == 0).await?;
     // Beside a call that waits in the same instance.
     let client = *live;
     let waiting = tokio::spawn(async move { client.get("/waits/1").await });
@@ -68,7 +69,7 @@ async fn code_after_its_call_has_the_processor_time_of_a_call(harness: Harness) 
     );
     gate.open();
     assert_eq!(waiting.await??.text(), "waited");
-    eventually("the new instance is left", || instances(&live) == 1).await?;
+    until("the new instance is left", || instances(&live) == 1).await?;
     assert_eq!(harness.logs().containing(retired, 2).await?.len(), 2);
     live.ends_without_a_crash().await
 }
@@ -89,7 +90,7 @@ async fn code_after_calls_continues_no_line_of_another_call(harness: Harness) ->
         texts.collect()
     };
     let rests = || lines().iter().filter(|line| line.contains("rest of")).count();
-    eventually("both have printed the rest", || rests() == 2).await?;
+    until("both have printed the rest", || rests() == 2).await?;
     // The half of a line is a line of its own, unless its own code was the next to print.
     for name in ["one", "two"] {
         let of_name: String = lines().into_iter().filter(|line| line.contains(name)).collect();
@@ -151,7 +152,7 @@ async fn a_mutex_is_held_by_a_request_while_another_one_waits_for_it(harness: Ha
     let held = ask();
     gate.arrived(1).await?;
     let waits = ask();
-    eventually("both are there", || live.control().requests_in_flight() == 2).await?;
+    until("both are there", || live.control().requests_in_flight() == 2).await?;
     // The second one is in the instance, too, once a later request is answered.
     assert_eq!(live.get("/health").await?.status, 200);
     gate.open();

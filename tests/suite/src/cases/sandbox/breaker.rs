@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use pointwork::{Breaker, ModuleOptions, ModuleState};
 use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::until;
 
-use super::{SHOP, comes_to, status, version, watch};
+use super::{SHOP, comes_to, status, version};
 use crate::case::{Harness, Live, cases};
 use crate::flavor::Flavor;
 use crate::subject::AppSpec;
@@ -49,7 +50,7 @@ fn pauses(live: &Live) -> usize {
 }
 
 async fn is_held_back(live: &Live, times: usize) -> Result<()> {
-    watch::eventually("the pause is told", || pauses(live) == times).await?;
+    until("the pause is told", || pauses(live) == times).await?;
     let reply = live.get("/kept").await?;
     assert_eq!(reply.status, 503, "{}", reply.text());
     assert!(reply.header("retry-after").is_some());

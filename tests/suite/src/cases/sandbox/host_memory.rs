@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use pointwork::{Breaker, ModuleLimits, ModuleOptions, ModuleState};
 use pointwork_core::CrashKind;
-use pointwork_wire_tests::patience::{in_time, pause};
+use pointwork_test_clock::real::{until, until_async};
 
 use super::limits::{limited, limited_with, names};
 use super::{SHOP, status, watch};
@@ -59,7 +59,7 @@ fn kept(live: &Live) -> Result<u64> {
 /// Waits until the host keeps what it kept before, or less.
 async fn comes_back(live: &Live, before: u64) -> Result<()> {
     let is_back = || kept(live).is_ok_and(|kept| kept <= before);
-    watch::eventually("the host keeps nothing any more", is_back).await
+    until("the host keeps nothing any more", is_back).await
 }
 
 /// What fits is no crash; what does not fit ends its request alone, and nothing of it is kept.
@@ -197,7 +197,7 @@ async fn unread(live: &Live) -> Result<Connection> {
     let request = Request::new("POST", "/it").to_bytes("localhost");
     connection.write(&request).await?;
     let is_kept = || kept(live).is_ok_and(|kept| kept >= HUGE);
-    watch::eventually("the reply is kept", is_kept).await?;
+    until("the reply is kept", is_kept).await?;
     Ok(connection)
 }
 
@@ -417,19 +417,15 @@ async fn contexts_that_await_a_reply_keep_their_instance(harness: Harness) -> Re
             // One after the other, so that all come into one instance.
             let is_there =
                 || status(&live).is_ok_and(|status| status.usage.calls == number && status.usage.in_flight == 0);
-            watch::eventually("the call has ended", is_there).await?;
+            until("the call has ended", is_there).await?;
         }
         assert_eq!(live.get("/count").await?.text(), "81", "{form}");
         drop(waiting);
         // Nobody waits any more: now they are lost.
-        watch::eventually("the clients are gone", || live.control().requests_in_flight() <= 80).await?;
-        let is_replaced = async {
-            while live.get("/count").await?.text() != "1" {
-                pause(Duration::from_millis(5)).await;
-            }
-            anyhow::Ok(())
-        };
-        in_time(is_replaced).await??;
+        until("the clients are gone", || live.control().requests_in_flight() <= 80).await?;
+        let client = *live;
+        let is_replaced = || async move { client.get("/count").await.is_ok_and(|reply| reply.text() == "1") };
+        until_async("the instance is replaced", is_replaced).await?;
         live.shutdown().await;
     }
     Ok(())

@@ -6,6 +6,7 @@ use anyhow::Result;
 use pointwork::{Breaker, Isolation, ModuleLimits, ModuleOptions};
 use pointwork_core::{Delivery, Payload};
 use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::until;
 
 use super::{SHOP, TICK, status, watch};
 use crate::case::{Harness, Live, cases};
@@ -71,7 +72,7 @@ async fn a_fresh_instance_serves_one_request(harness: Harness) -> Result<()> {
             ["null 1", "null 1"],
             "{form}"
         );
-        watch::eventually("no instance is left", || {
+        until("no instance is left", || {
             status(&live).is_ok_and(|status| status.usage.instances == 0)
         })
         .await?;
@@ -212,7 +213,7 @@ async fn all_wait_for_one(live: &Live, gate: &watch::Gate) -> Result<()> {
     let held = ask("/held");
     gate.arrived(1).await?;
     let others = [ask("/trap"), ask("/count")];
-    watch::eventually("both wait", || {
+    until("both wait", || {
         status(live).is_ok_and(|status| status.usage.waiting == others.len())
     })
     .await?;

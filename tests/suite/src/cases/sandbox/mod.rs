@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pointwork::{ModuleState, ModuleStatus};
+use pointwork_test_clock::real::until;
 
 use super::watch;
 use crate::case::{Case, Live};
@@ -99,5 +100,5 @@ fn status(live: &Live) -> Result<ModuleStatus> {
 /// Waits until the module is in that state.
 async fn comes_to(live: &Live, state: ModuleState) -> Result<()> {
     let is_there = || status(live).is_ok_and(|status| status.state == state);
-    watch::eventually(&format!("the module is {state:?}"), is_there).await
+    until(&format!("the module is {state:?}"), is_there).await
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use futures_util::future::{join_all, try_join_all};
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{CrashKind, Delivery, Payload};
+use pointwork_test_clock::real::until;
 use tokio::time::{sleep, timeout};
 
 use super::{SHOP, status, watch};
@@ -55,7 +56,10 @@ fn mutual(own: &str, other: &str, first: u32) -> Guest {
     Guest::with(Controller::new("Things", "/").get(own, begins)).channel(channel)
 }
 
-#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clients leave; nothing is asserted about their time"
+)]
 async fn modules_that_call_each_other_leave_a_third_its_instances(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let gate = watch::Gate::new();
@@ -182,13 +186,14 @@ fn looping() -> ModuleLimits {
     limits
 }
 
-#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
 async fn a_loop_holds_up_no_later_call_of_its_module(harness: Harness) -> Result<()> {
-    let live = shared(&harness, &watch::Gate::new(), looping()).await?;
+    let gate = watch::Gate::new();
+    gate.open();
+    let live = shared(&harness, &gate, looping()).await?;
     let client = *live;
     for _ in 0..2 {
-        let looping = tokio::spawn(async move { client.get("/waits/0/loops").await });
-        sleep(Duration::from_millis(30)).await;
+        let looping = tokio::spawn(async move { client.get("/waits/1/loops").await });
+        gate.arrived(1).await?;
         let mut served = 0;
         for _ in 0..20 {
             served += u32::from(client.get("/health").await?.status == 200);
@@ -212,7 +217,7 @@ async fn begin(live: &Live, path: &str, requests: usize) -> Result<Vec<Connectio
         connection.write(&request.to_bytes("localhost")).await?;
         connections.push(connection);
     }
-    watch::eventually("the requests are there", || {
+    until("the requests are there", || {
         live.control().requests_in_flight() >= requests
     })
     .await?;
@@ -220,7 +225,10 @@ async fn begin(live: &Live, path: &str, requests: usize) -> Result<Vec<Connectio
 }
 
 /// Begins a loop in the only instance, and leaves. From now on nobody is answered. Returns the number of requests in flight.
-#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a loop that holds up all calls reports no event: calls without an answer show the loop"
+)]
 async fn begin_a_loop(live: &Live) -> Result<usize> {
     let client = begin(live, "/waits/0/loops", 1).await?;
     // A busy machine may be late with an answer.
@@ -244,7 +252,7 @@ async fn queued_calls_of_clients_that_left_keep_nothing(harness: Harness) -> Res
     let looping = begin_a_loop(&live).await?;
     for _ in 0..5 {
         drop(begin(&live, "/health", 20).await?);
-        watch::eventually("only the loop is left", || {
+        until("only the loop is left", || {
             live.control().requests_in_flight() <= looping
                 && status(&live).is_ok_and(|status| status.usage.waiting == 0)
         })
@@ -265,7 +273,7 @@ async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness
         .map(|_| tokio::spawn(async move { client.get("/health").await }))
         .collect();
     // The place beside the loop may be free for one of them.
-    watch::eventually("they wait", || {
+    until("they wait", || {
         status(&live).is_ok_and(|status| status.usage.waiting >= 2)
     })
     .await?;
@@ -277,7 +285,10 @@ async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness
 /// More than the sockets of a client that does not read can hold.
 const PAGES: usize = 400;
 
-#[expect(clippy::disallowed_methods, reason = "real time decides, in the lane `clock`")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the host looks at the neighbours in real time while a reply goes on, and nothing must happen then"
+)]
 async fn a_reply_goes_on_when_the_deadline_of_a_neighbour_passes(harness: Harness) -> Result<()> {
     let mut limits = ModuleLimits::new().instances(1);
     limits.deadline = Some(Duration::from_secs(1));
@@ -288,13 +299,13 @@ async fn a_reply_goes_on_when_the_deadline_of_a_neighbour_passes(harness: Harnes
     reply.await_body(1).await?;
     // This call ends at its deadline too, a moment after the host has replied to its client.
     assert_eq!(live.get("/waits/1").await?.status, 504);
-    watch::eventually("the reply of the neighbour alone goes on", || {
+    until("the reply of the neighbour alone goes on", || {
         status(&live).is_ok_and(|status| status.usage.in_flight == 1)
     })
     .await?;
     // Longer than the time between two looks at the neighbours of a call that has not ended.
     sleep(Duration::from_millis(300)).await;
-    watch::eventually("its request alone is in flight", || {
+    until("its request alone is in flight", || {
         live.control().requests_in_flight() == 1
     })
     .await?;

@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::Crash;
 use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::until;
 
 use super::limits::{limited, names};
 use super::{SHOP, status, watch};
@@ -55,7 +56,7 @@ fn ask(client: Client) -> tokio::task::JoinHandle<Result<String>> {
 }
 
 async fn waiting(live: &Live, count: usize) -> Result<()> {
-    watch::eventually(&format!("{count} wait"), || {
+    until(&format!("{count} wait"), || {
         status(live).is_ok_and(|status| status.usage.waiting == count)
     })
     .await
@@ -219,7 +220,7 @@ async fn clients_that_go_away_leave_nothing_behind(harness: Harness) -> Result<(
         gate.arrived(4).await?;
         waiting(&live, 8).await?;
         drop(connections);
-        watch::eventually_at(&time, "nothing is left", || {
+        watch::advance_until(&time, "nothing is left", || {
             status(&live).is_ok_and(|status| {
                 let usage = status.usage;
                 usage.in_flight + usage.waiting + usage.instances + usage.held == 0

@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
 use pointwork_core::{Body, Crash};
 use pointwork_test_clock::TestClock;
-use pointwork_wire_tests::patience::{in_time, pause};
+use pointwork_test_clock::real::{until, until_async};
 use tokio::task::JoinSet;
 
 use super::limits::names;
-use super::{SHOP, status, watch};
+use super::{SHOP, status};
 use crate::case::{Harness, Live, cases};
 use crate::client::{Connection, Request};
 use crate::fixtures::Fixture;
@@ -65,7 +65,7 @@ async fn begin_upload(live: &Live, path: &str) -> Result<Connection> {
 }
 
 async fn in_flight(live: &Live, count: usize) -> Result<()> {
-    watch::eventually(&format!("{count} calls are in flight"), || {
+    until(&format!("{count} calls are in flight"), || {
         status(live).is_ok_and(|status| status.usage.in_flight == count)
     })
     .await
@@ -202,7 +202,7 @@ async fn a_whole_body_takes_no_instance_until_it_is_there(harness: Harness) -> R
         for _ in 0..8 {
             slow.push(begin_upload(&live, "/it").await?);
         }
-        watch::eventually("the requests have arrived", || live.control().requests_in_flight() == 8).await?;
+        until("the requests have arrived", || live.control().requests_in_flight() == 8).await?;
         others_are_served(&live, form).await?;
         for connection in &mut slow {
             connection.write(b"2345").await?;
@@ -242,13 +242,12 @@ async fn the_slot_of_a_stream_is_free_when_its_client_is_gone(harness: Harness) 
             in_flight(&live, 0).await?;
         }
         // A call of the asynchronous form learns of it when it waits the next time.
-        let is_answered = async {
-            while live.send(Request::new("POST", "/it").body("12345")).await?.text() != "12345" {
-                pause(Duration::from_millis(5)).await;
-            }
-            anyhow::Ok(())
+        let client = *live;
+        let is_free = || async move {
+            let reply = client.send(Request::new("POST", "/it").body("12345")).await;
+            reply.is_ok_and(|reply| reply.status == 200 && reply.text() == "12345")
         };
-        in_time(is_answered).await.with_context(|| format!("{form}"))??;
+        until_async("the slot is free", is_free).await.context(form)?;
         live.shutdown().await;
     }
     Ok(())

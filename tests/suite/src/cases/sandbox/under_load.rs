@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
+use pointwork_test_clock::real::until;
 use tokio::task::JoinHandle;
 
 use super::{SHOP, serves, swap, version, watch};
@@ -52,7 +53,7 @@ impl Progress {
     /// Waits until that many more requests are answered, or a client task has ended.
     async fn answers(&self, count: u32, asking: &[JoinHandle<Result<()>>]) -> Result<()> {
         let enough = self.answered.load(Ordering::SeqCst) + count;
-        watch::eventually("more requests are answered", || {
+        until("more requests are answered", || {
             self.answered.load(Ordering::SeqCst) >= enough || asking.iter().any(JoinHandle::is_finished)
         })
         .await
@@ -154,7 +155,7 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(h
             let reply = held.await??;
             assert_eq!((reply.status, reply.text().as_str()), (200, "null a"), "{form}");
         }
-        watch::eventually("the old version is freed", || {
+        until("the old version is freed", || {
             super::status(&live).is_ok_and(|status| status.draining.is_empty())
         })
         .await?;

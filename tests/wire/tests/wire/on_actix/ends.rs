@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use http::Response;
 use pointwork_core::{Context, Failure, ServerOptions};
-use pointwork_wire_tests::patience::pause;
-use pointwork_wire_tests::{Server, cases, route, routes};
+use pointwork_wire_tests::{RouteGate, Server, cases, route, routes};
 
 use super::on;
 
@@ -80,40 +79,49 @@ async fn an_upgrade_makes_no_body_longer_than_its_length() {
 }
 
 async fn a_broken_reply_without_chunks_ends_with_a_reset() {
-    let streamed = async |context: Context| {
-        let whole = context.query().is_some();
-        let mut writer = context.open_reply(Response::new(())).unwrap();
-        writer.write("one").await.unwrap();
-        pause(Duration::from_millis(50)).await;
-        if whole {
-            writer.finish().await.unwrap();
+    let gate = RouteGate::default();
+    let passes = gate.clone();
+    let streamed = move |context: Context| {
+        let gate = passes.clone();
+        async move {
+            let whole = context.query().is_some();
+            let mut writer = context.open_reply(Response::new(())).unwrap();
+            writer.write("one").await.unwrap();
+            gate.pass().await;
+            if whole {
+                writer.finish().await.unwrap();
+            }
         }
     };
-    let server = Server::with(on(), ServerOptions::new(), vec![route("GET", "/streamed", streamed)]).await;
+    let routes = vec![route("GET", "/streamed", streamed)];
+    let (server, time) = Server::timed(on(), ServerOptions::new(), routes).await;
     for head in ["HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\n\r\n", "HTTP/1.0\r\n\r\n"] {
         let mut client = server.client().await;
         client.send(format!("GET /streamed?whole {head}")).await;
+        gate.open_at_rest(&time).await;
         let reply = client.rest().await.unwrap();
         assert!(reply.ends_with("\r\n\r\none"), "{head}: {reply}");
         assert!(!reply.contains("transfer-encoding"), "{head}: {reply}");
         let mut client = server.client().await;
         client.send(format!("GET /streamed {head}")).await;
+        gate.open_at_rest(&time).await;
         let error = client.rest().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{head}");
     }
 }
 
 async fn a_reply_ends_the_connection_if_the_next_request_is_there_already() {
-    let server = Server::plain(on()).await;
+    let (server, time, gate) = Server::with_gate(on()).await;
     for (both, end) in [
         // A client would notice a missing body, because no bytes follow.
-        (["GET", "HEAD"], "\r\ncontent-length: 4\r\n"),
-        (["GET", "GET"], "\r\n\r\nslow"),
+        (["GET", "HEAD"], "\r\ncontent-length: 5\r\n"),
+        (["GET", "GET"], "\r\n\r\ngated"),
         (["HEAD", "GET"], "\r\n\r\n"),
     ] {
-        let [first, second] = both.map(|method| format!("{method} /slow HTTP/1.1\r\nhost: a\r\n\r\n"));
+        let [first, second] = both.map(|method| format!("{method} /gated HTTP/1.1\r\nhost: a\r\n\r\n"));
         let mut client = server.client().await;
         client.send(format!("{first}{second}")).await;
+        gate.open_at_rest(&time).await;
         let reply = client.rest().await.unwrap();
         assert!(reply.contains("\r\nconnection: close\r\n"), "{both:?}: {reply}");
         assert!(reply.contains(end), "{both:?}: {reply}");

@@ -1,12 +1,9 @@
 //! The connection's state as the user's own handlers see it, and faults of trillium's server that the adapter prevents.
 
-use std::time::Duration;
-
 use pointwork_core::{Context, ServerOptions};
 use pointwork_trillium::{Trillium, TrilliumHandler};
-use pointwork_wire_tests::patience::pause;
 use pointwork_wire_tests::users::trillium::serve;
-use pointwork_wire_tests::{Server, cases, connected, route};
+use pointwork_wire_tests::{Server, cases, connected, route, routes};
 use trillium::{Conn, Handler};
 use trillium_router::{Router, RouterConnExt};
 
@@ -54,10 +51,10 @@ async fn the_users_match_and_state_stay_as_they_are() {
 
 /// Sends bytes in two parts, because some faults of trillium's decoder appear only at the end of a read.
 async fn exchange(first: &str, second: &str) -> String {
-    let server = Server::plain(super::on()).await;
+    let (server, time) = Server::timed(super::on(), ServerOptions::new(), routes()).await;
     let mut client = server.client().await;
     client.send(first).await;
-    pause(Duration::from_millis(30)).await;
+    time.settle().await;
     let _ = client.try_send(second).await;
     client.rest().await.unwrap_or_default()
 }
@@ -125,16 +122,17 @@ async fn a_reply_in_http_1_0_is_reset_only_if_it_breaks_off() {
 
 /// trillium doubles its buffer at every read of a head.
 async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
-    let server = Server::plain(super::on()).await;
+    let (server, time, gate) = Server::with_gate(super::on()).await;
     let mut client = server.client().await;
     // The start of the head arrives while the handler of the previous request runs.
     client
-        .send("GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /echo/1 HTT")
+        .send("GET /gated HTTP/1.1\r\nhost: a\r\n\r\nGET /echo/1 HTT")
         .await;
-    assert_eq!(client.reply().await.body, "slow");
+    gate.open_at_rest(&time).await;
+    assert_eq!(client.reply().await.body, "gated");
     for byte in b"P/1.1\r\nhost: a\r\n\r\n" {
         client.send([*byte]).await;
-        pause(Duration::from_millis(1)).await;
+        time.settle().await;
     }
     assert_eq!(client.reply().await.body, "1");
     // The adapter counts empty lines before a head as heads.
@@ -143,7 +141,7 @@ async fn a_head_in_many_pieces_takes_no_more_memory_than_one_in_one() {
         if client.try_send("\r\n").await.is_err() {
             break;
         }
-        pause(Duration::from_millis(1)).await;
+        time.settle().await;
     }
     assert_eq!(client.rest().await.unwrap_or_default(), "");
 }
