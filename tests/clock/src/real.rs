@@ -12,7 +12,7 @@
 #![expect(clippy::disallowed_methods, reason = "this module holds the waits in real time")]
 
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 /// Waits for a future on a runtime of tokio.
 ///
 /// # Errors
-/// If the future does not complete within [`PATIENCE`], or within a shorter limit in a case that is [to fail](in_vain). The error begins with `what`.
+/// If the future does not complete within [`PATIENCE`], or within a shorter limit in a case that is [to fail](in_vain). The error
+/// begins with `what`.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> Result<T> {
     let limit = LIMIT.get();
     let in_time = timeout(limit, future).await;
@@ -60,16 +61,7 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> Result<T>
 /// # Errors
 /// If the condition does not hold within [`PATIENCE`]. The error ends with `what`.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<()> {
-    let polling = async {
-        for pause in pauses() {
-            if holds() {
-                break;
-            }
-            sleep(pause).await;
-        }
-    };
-    let limit = LIMIT.get();
-    timeout(limit, polling).await.map_err(|_| never(what, limit))
+    until_async(what, || ready(holds())).await
 }
 
 /// [`until`] for a condition that is asynchronous.

@@ -37,7 +37,8 @@
 //! tokio (`worker_park_unpark_count`, `global_queue_depth`) are no substitute: a worker that the kernel has woken counts as parked until
 //! a processor takes it up, and the counters know nothing of threads that block or drive a future without a runtime.
 //!
-//! # What the clock does not wait for
+//! # Limits
+//! The clock does not wait for:
 //! - Threads that are not registered, other processes, and requests that a client sends during `advance`. A test waits for
 //!   these by an event: a reply, a channel, the end of a connection.
 //! - Work that never rests, such as a guest in an endless loop: `advance` panics after a minute and names the threads that run.

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use pointwork_suite::logs::{self, Source};
 use pointwork_test_clock::real::until_blocking;
+use pointwork_test_runner::list_threads;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tracing::Level;
@@ -236,15 +237,12 @@ impl Process {
         }
     }
 
-    /// With the state of each thread on Linux, since a deadlock may not come again while somebody looks.
+    /// The error lists the threads of the program, because a deadlock may not occur again under a debugger.
     fn silent(&self, step: &str) -> HostError {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.id())).into_iter().flatten();
-        let states = threads.flatten().filter_map(|thread| {
-            let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
-            Some(stat.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" "))
-        });
-        let states: Vec<_> = states.collect();
-        self.error(format!("does not answer `{step}`; its threads: {}", states.join(", ")))
+        self.error(format!(
+            "does not answer `{step}`; its threads:\n{}",
+            list_threads(self.id())
+        ))
     }
 
     fn error(&self, what: String) -> HostError {

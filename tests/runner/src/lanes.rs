@@ -43,7 +43,7 @@ impl fmt::Display for Lane {
 pub struct Lanes {
     /// The binaries whose `cpu` tests share one process.
     shared: BTreeSet<String>,
-    /// The tests that begin before the others of their lane, as patterns.
+    /// Patterns of the tests that start first within their lane.
     first: Vec<String>,
     #[serde(rename = "lane")]
     entries: Vec<Entry>,
@@ -87,7 +87,7 @@ impl Lanes {
         self.shared.contains(binary)
     }
 
-    /// Whether a test begins before the others of its lane.
+    /// Whether a test starts first within its lane.
     pub(crate) fn is_first(&self, binary: &str, test: &str) -> bool {
         let name = format!("{binary} {test}");
         self.first.iter().any(|pattern| pattern_matches(pattern, &name))

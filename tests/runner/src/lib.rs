@@ -26,6 +26,7 @@ mod trial;
 
 pub use binaries::{Binary, Test, read as read_binaries};
 pub use lanes::{Lane, Lanes, pattern_matches};
+pub use process::list_threads;
 pub use report::{Report, TestResult};
 pub use schedule::Schedule;
 pub use trial::{Failed, Trial, panic_message, run};

@@ -60,7 +60,7 @@ pub(crate) fn run_to_end(mut command: Command, log: &Path, progress: impl Fn() -
         }
         let now = progress();
         if now == before {
-            let threads = threads_of(child.id());
+            let threads = list_threads(child.id());
             end_group(&mut child)?;
             return Ok(ProcessEnd::TimedOut { threads });
         }
@@ -68,37 +68,34 @@ pub(crate) fn run_to_end(mut command: Command, log: &Path, progress: impl Fn() -
     }
 }
 
-/// Each thread of a process, with its state, its processor time and where it waits in the kernel, as far as the kernel tells.
-fn threads_of(process: u32) -> String {
-    let mut lines = String::new();
-    for task in fs::read_dir(format!("/proc/{process}/task"))
+/// Lists the threads of a process on Linux, one per line: name, state, processor time, and the kernel function in which the thread waits.
+pub fn list_threads(process: u32) -> String {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
+    tasks
         .into_iter()
         .flatten()
         .flatten()
-    {
-        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
-        let status = read("status");
-        let field = |name: &str| {
-            status
-                .lines()
-                .find_map(|line| line.strip_prefix(name))
-                .unwrap_or("?")
-                .trim()
-        };
-        let nanoseconds = read("schedstat")
-            .split(' ')
-            .next()
-            .and_then(|time| time.parse().ok())
-            .unwrap_or(0);
-        let used = Duration::from_nanos(nanoseconds);
-        lines += &format!(
-            "  {}: {}, used {used:?}, in {}\n",
-            field("Name:"),
-            field("State:"),
-            read("wchan")
-        );
-    }
-    lines
+        .map(|task| describe_thread(&task.path()))
+        .collect()
+}
+
+fn describe_thread(task: &Path) -> String {
+    let read = |file: &str| fs::read_to_string(task.join(file)).unwrap_or_default();
+    let (status, schedule) = (read("status"), read("schedstat"));
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .map_or("?", str::trim)
+    };
+    let nanoseconds = schedule.split(' ').next().and_then(|time| time.parse().ok());
+    let used = Duration::from_nanos(nanoseconds.unwrap_or(0));
+    format!(
+        "  {}: {}, used {used:?}, in {}\n",
+        field("Name:"),
+        field("State:"),
+        read("wchan")
+    )
 }
 
 fn end_group(child: &mut Child) -> Result<()> {

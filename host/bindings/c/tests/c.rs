@@ -116,7 +116,15 @@ fn run(mut command: Command, package: &str) -> String {
 fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let program = BUILT.join(name);
     let (source, include) = (here().join("tests/programs").join(source), here().join("include"));
-    make_once(&program, &[&source, &include.join("pointwork.h")], || {
+    let folders =
+        ["include", "examples", "tests/programs"].map(|folder| fs::read_dir(here().join(folder)).expect(folder));
+    let files = folders.into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut headers: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "h"))
+        .collect();
+    headers.sort();
+    let inputs: Vec<_> = headers.iter().chain([&source]).map(PathBuf::as_path).collect();
+    make_once(&program, &inputs, || {
         let mut gcc = Command::new("gcc");
         gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"])
             .args([&program, &source])
