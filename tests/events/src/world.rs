@@ -39,10 +39,8 @@ impl World {
     }
 
     /// An application on a clock that the test moves; otherwise as [`new`](Self::new).
-    pub fn timed(store: Arc<dyn EventStore>, options: DurableOptions) -> (Self, TestClock) {
-        let time = TestClock::new();
-        let world = Self::with_app(AppOptions::new().clock(time.clock()), store, options);
-        (world, time)
+    pub fn timed(time: &TestClock, store: Arc<dyn EventStore>, options: DurableOptions) -> Self {
+        Self::with_app(AppOptions::new().clock(time.clock()), store, options)
     }
 
     fn with_app(app: AppOptions, store: Arc<dyn EventStore>, options: DurableOptions) -> Self {

@@ -69,6 +69,7 @@ impl Nats {
             credentials_file: nats.credentials_file.clone(),
             ca_file: nats.ca_file.clone(),
             prefix: nats.prefix.clone(),
+            ..pointwork_nats::NatsOptions::default()
         };
         options
             .check()

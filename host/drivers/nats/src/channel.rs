@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
@@ -14,7 +14,6 @@ use base64::engine::general_purpose::STANDARD;
 use pointwork_core::{DurableOptions, Order, Payload, RecordedEvent, StoreError};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
 use crate::envelope;
@@ -89,6 +88,11 @@ impl Channel {
     /// Looks for the streams anew: somebody may have deleted one.
     pub(crate) async fn forget_streams(&self) {
         *self.streams.lock().await = None;
+    }
+
+    /// The time until which an event that is recorded now has to be acknowledged.
+    pub(crate) fn confirm_until(&self) -> Instant {
+        self.connection.timers.now() + self.options.confirm
     }
 
     fn partitions(&self) -> u16 {
@@ -179,13 +183,14 @@ impl Channel {
         // A stranger may have named another one.
         let subject = self.names.subject(event.partition % self.partitions());
         let mut failed = "other events wait for the server".to_owned();
-        while Instant::now() < until {
+        let timers = &self.connection.timers;
+        while timers.now() < until {
             match self.publish_once(event, subject.clone(), id).await {
                 Ok(()) => return Ok(()),
                 Err(Refusal::Final(reason)) => return Err(reason),
                 Err(Refusal::MayPass(reason)) => failed = reason,
             }
-            sleep(PAUSE.min(until.saturating_duration_since(Instant::now()))).await;
+            timers.sleep_until(until.min(timers.now() + PAUSE)).await;
         }
         Err(failed)
     }

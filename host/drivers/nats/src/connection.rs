@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
-use pointwork_core::{Error, ErrorKind, read_text};
+use pointwork_core::{Clock, Error, ErrorKind, Timers, read_text};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -46,6 +46,8 @@ pub struct NatsOptions {
     pub ca_file: Option<PathBuf>,
     /// The first part of every name in the server.
     pub prefix: String,
+    /// The clock of the driver's own timers. The client and the server of NATS follow real time. Default: the real clock.
+    pub clock: Clock,
 }
 
 impl NatsOptions {
@@ -108,6 +110,7 @@ pub struct Connection {
     pub(crate) jetstream: Context,
     pub(crate) runtime: Handle,
     pub(crate) prefix: Arc<str>,
+    pub(crate) timers: Timers,
     /// The last error of the connection.
     told: Arc<Mutex<Option<String>>>,
     /// How often it was made; a server that lost the connection knows nothing of what was asked before.
@@ -172,6 +175,7 @@ impl Connection {
             jetstream,
             runtime,
             prefix,
+            timers: timers(options.clock),
             told,
             made,
         })
@@ -198,6 +202,7 @@ impl Connection {
     }
 
     /// Completes when the server has heard everything that was sent before.
+    #[expect(clippy::disallowed_methods, reason = "the server answers in real time")]
     pub(crate) async fn round_trip(&self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let inbox = self.client.new_inbox();
         let mut echo = self.client.subscribe(inbox.clone()).await?;
@@ -273,4 +278,10 @@ fn log(event: &Event, servers: &str, told: &Mutex<Option<String>>) {
         tracing::warn!("NATS at `{servers}`: {error}");
         *told = Some(error);
     }
+}
+
+/// Timers of `clock`; those of the real clock need a runtime of tokio.
+#[expect(clippy::disallowed_methods, reason = "the real clock takes its timers from tokio")]
+pub(crate) fn timers(clock: Clock) -> Timers {
+    Timers::new(clock, |deadline| Box::pin(tokio::time::sleep_until(deadline.into())))
 }

@@ -13,7 +13,6 @@ use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, Hold, Order, RecordedEvent, Settled, StoreError, TakenEvent};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep};
 use tokio_util::context::TokioContext;
 
 use crate::channel::{ACK_WAIT, Channel};
@@ -143,7 +142,7 @@ pub(crate) async fn run(channel: Weak<Channel>, takers: Arc<Takers>, partition: 
                 // Somebody may have deleted it, or its stream.
                 known = None;
                 channel.forget_streams().await;
-                sleep(PAUSE).await;
+                channel.connection.timers.sleep(PAUSE).await;
                 // Without a connection there is nothing to tell: it was told that the connection is lost.
                 let is_lost = !channel.connection.is_connected() || made != channel.connection.count_made();
                 takers.hand_over((!is_lost).then_some(Err(error)));
@@ -263,10 +262,11 @@ impl Hold for Place {
         let settle = async move {
             let Some(acker) = acker else { return Ok(()) };
             // Past this the server gives the event out again anyway.
-            let until = Instant::now() + ACK_WAIT;
+            let timers = &self.channel.connection.timers;
+            let until = timers.now() + ACK_WAIT;
             loop {
                 match self.tell(&acker, &settled).await {
-                    Err(_) if Instant::now() < until => sleep(PAUSE).await,
+                    Err(_) if timers.now() < until => timers.sleep(PAUSE).await,
                     told => return told,
                 }
             }

@@ -1,13 +1,12 @@
 //! Publishes the events of a channel in their order.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::poll_fn;
 use pointwork_core::{Order, Receipt, RecordedEvent};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::Instant;
 
 use crate::channel::Channel;
 use crate::envelope;
@@ -19,7 +18,6 @@ const AT_ONCE: usize = 256;
 #[derive(Clone)]
 pub(crate) struct Publishers {
     queues: Arc<[UnboundedSender<Unpublished>]>,
-    confirm: Duration,
 }
 
 struct Unpublished {
@@ -45,12 +43,11 @@ impl Publishers {
         };
         Self {
             queues: (0..queues).map(queue).collect(),
-            confirm: channel.options.confirm,
         }
     }
 
-    pub(crate) fn publish(&self, event: RecordedEvent, receipt: Receipt) {
-        let until = Instant::now() + self.confirm;
+    /// Publishes an event until the server has acknowledged it, or `until` has come.
+    pub(crate) fn publish(&self, event: RecordedEvent, receipt: Receipt, until: Instant) {
         let queue = &self.queues[usize::from(event.partition) % self.queues.len()];
         // The queue has an end only if the runtime has one; the receipt that is dropped refuses the event.
         let _ended = queue.send(Unpublished { event, receipt, until });

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_nats::client::{Request, RequestErrorKind};
 use pointwork_core::http::StatusCode;
-use pointwork_core::{BoxFuture, Delivery, Failure, FailureCode, Listener, Payload, RecordedEvent};
+use pointwork_core::{BoxFuture, Delivery, Failure, FailureCode, Listener, Payload, RecordedEvent, Timers};
 use tokio_util::context::TokioContext;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, timers};
 use crate::envelope;
 use crate::names::Names;
 
@@ -49,12 +49,11 @@ impl Listener for RemoteListener {
             traceparent: delivery.caller().traceparent(),
             partition: 0,
         };
-        let deadline = delivery.deadline();
-        let left = deadline.map_or(LONGEST, |deadline| {
-            deadline.saturating_duration_since(delivery.caller().clock().now())
-        });
+        let (deadline, timers) = (delivery.deadline(), timers(delivery.caller().clock()));
+        let left = deadline.map_or(LONGEST, |deadline| deadline.saturating_duration_since(timers.now()));
         let runtime = self.connection.runtime.clone();
-        Box::pin(TokioContext::new(request(self.connection.clone(), call, left), runtime))
+        let request = request(self.connection.clone(), call, timers, left);
+        Box::pin(TokioContext::new(request, runtime))
     }
 
     fn is_remote(&self) -> bool {
@@ -62,7 +61,12 @@ impl Listener for RemoteListener {
     }
 }
 
-async fn request(connection: Connection, call: RecordedEvent, left: Duration) -> Result<Payload, Failure> {
+async fn request(
+    connection: Connection,
+    call: RecordedEvent,
+    timers: Timers,
+    left: Duration,
+) -> Result<Payload, Failure> {
     let fail = |code, status, why: String| {
         let message = format!("`{}:{}` {why}", call.channel, call.event);
         Err(Failure::with_code(code, status, message))
@@ -76,17 +80,18 @@ async fn request(connection: Connection, call: RecordedEvent, left: Duration) ->
     let request = Request::new()
         .headers(envelope::call_headers(&call, left))
         .payload(call.payload.data().to_vec().into())
-        .timeout(Some(left));
-    let error = match connection.client.send_request(subject, request).await {
-        Ok(answer) => return envelope::answered(&answer.headers.unwrap_or_default(), answer.payload),
-        Err(error) => error,
+        .timeout(None);
+    let answer = timers.timeout(left, connection.client.send_request(subject, request));
+    let error = match answer.await {
+        Some(Ok(answer)) => return envelope::answered(&answer.headers.unwrap_or_default(), answer.payload),
+        Some(Err(error)) => error,
+        None => {
+            let why = "was not answered in time; its listener may have run".to_owned();
+            return fail(FailureCode::DEADLINE, StatusCode::GATEWAY_TIMEOUT, why);
+        }
     };
     match error.kind() {
         RequestErrorKind::NoResponders => unreachable("cannot be reached: no process serves its channel".to_owned()),
-        RequestErrorKind::TimedOut => {
-            let why = "was not answered in time; its listener may have run".to_owned();
-            fail(FailureCode::DEADLINE, StatusCode::GATEWAY_TIMEOUT, why)
-        }
         RequestErrorKind::MaxPayloadExceeded => {
             let why = format!("is too large for NATS: {error}");
             fail(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, why)

@@ -11,7 +11,6 @@ use pointwork_core::http::header::RETRY_AFTER;
 use pointwork_core::http::{HeaderValue, StatusCode};
 use pointwork_core::{Caller, Failure, FailureCode, Payload, StartGuard};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
 
 use crate::connection::Connection;
 use crate::envelope;
@@ -22,9 +21,6 @@ const GROUP: &str = "pointwork";
 
 /// The time until the next attempt to subscribe.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// The time until an error of the server has come to this process.
-const SETTLED: Duration = Duration::from_millis(20);
 
 /// The time until the next attempt after a refusal.
 const REFUSED: Duration = Duration::from_secs(10);
@@ -61,10 +57,9 @@ struct Server {
 impl Server {
     async fn run(self, starting: StartGuard) {
         let mut starting = Some(starting);
-        if timeout(EXPECTED, self.caller.until_listens(&self.channel, true))
-            .await
-            .is_err()
-        {
+        let timers = &self.connection.timers;
+        let listens = self.caller.until_listens(&self.channel, true);
+        if timers.timeout(EXPECTED, listens).await.is_none() {
             tracing::warn!(
                 channel = &*self.channel,
                 "nobody listens to the channel that is to be served: calls from elsewhere fail with `unreachable`"
@@ -82,14 +77,14 @@ impl Server {
                     self.connection.until_made().await;
                     // A refusal comes before the echo, and by another task.
                     let heard = self.connection.round_trip().await;
-                    sleep(SETTLED).await;
+                    settle().await;
                     if heard.is_err() || self.connection.is_refused(&calls) {
                         tracing::warn!(
                             channel = &*self.channel,
                             "the channel is not served: NATS refuses `{calls}`, or does not answer"
                         );
                         drop(subscribed);
-                        sleep(REFUSED).await;
+                        timers.sleep(REFUSED).await;
                         continue;
                     }
                     starting = None;
@@ -97,7 +92,7 @@ impl Server {
                 }
                 Err(error) => {
                     tracing::error!(channel = &*self.channel, "the channel is not served: {error}");
-                    sleep(PAUSE).await;
+                    timers.sleep(PAUSE).await;
                 }
             }
         }
@@ -156,6 +151,12 @@ impl Server {
             }
         }
         // Without a connection the answer waits for one, and this does not.
-        let _flushed = timeout(PAUSE, client.flush()).await;
+        let _flushed = self.connection.timers.timeout(PAUSE, client.flush()).await;
     }
+}
+
+/// Waits until an error of the server has come to this process.
+#[expect(clippy::disallowed_methods, reason = "the server answers in real time")]
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
 }

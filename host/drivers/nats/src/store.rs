@@ -10,7 +10,6 @@ use parking_lot::RwLock;
 use pointwork_core::{
     BoxFuture, DeadLetter, DurableOptions, EventStore, Receipt, RecordedEvent, StoreError, StoreFigures, TakenEvent,
 };
-use tokio::time::{Instant, timeout};
 use tokio_util::context::TokioContext;
 
 use crate::channel::{Channel, Unready};
@@ -72,14 +71,14 @@ impl EventStore for NatsStore {
     fn open(&self, channel: &Arc<str>, options: &DurableOptions) -> Result<(), StoreError> {
         let opened = Arc::new(Channel::new(self.connection.clone(), channel.clone(), options.clone()));
         let runtime = self.connection.runtime.clone();
-        let ready = async { timeout(START, opened.streams()).await.map(|ready| ready.map(drop)) };
+        let ready = self.connection.timers.timeout(START, opened.streams());
         match block_on(&runtime, ready) {
-            Ok(Err(Unready::Differs(differences))) => return Err(StoreError(differences)),
-            Ok(Ok(())) => {}
-            Ok(Err(Unready::Away(reason))) => {
+            Some(Err(Unready::Differs(differences))) => return Err(StoreError(differences)),
+            Some(Ok(_)) => {}
+            Some(Err(Unready::Away(reason))) => {
                 tracing::warn!(channel = &**channel, "NATS: {reason}; until then each emit is refused");
             }
-            Err(_) => tracing::warn!(
+            None => tracing::warn!(
                 channel = &**channel,
                 "no server of NATS answers; until then each emit is refused"
             ),
@@ -100,7 +99,9 @@ impl EventStore for NatsStore {
 
     fn record(&self, event: RecordedEvent, receipt: Receipt) {
         match self.opened(&event.channel) {
-            Ok(opened) => opened.publishers.publish(event, receipt),
+            Ok(opened) => opened
+                .publishers
+                .publish(event, receipt, opened.channel.confirm_until()),
             Err(error) => receipt.refuse(error.0),
         }
     }
@@ -195,8 +196,8 @@ impl EventStore for NatsStore {
                 let event = letter(&channel, message).event;
                 // The server knows the id of the first publish still; this one is made once for each dead letter.
                 let known = format!("{}#{sequence}", envelope::id(&event));
-                let until = Instant::now() + channel.options.confirm;
-                channel.publish(&event, &known, until).await.map_err(StoreError)?;
+                let published = channel.publish(&event, &known, channel.confirm_until()).await;
+                published.map_err(StoreError)?;
             }
             match dead.delete_message(sequence).await {
                 Ok(deleted) => Ok(deleted),

@@ -10,7 +10,9 @@ use pointwork::http::StatusCode;
 use pointwork::{Body, Context, Delivery, EventStore, Failure, Order, Payload, Pointer};
 use pointwork_events_tests::history::{Entry, Promised};
 use pointwork_events_tests::world::{CHANNEL, World, quick};
+use pointwork_test_clock::real::within;
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use crate::Case;
 
@@ -235,16 +237,27 @@ async fn what_no_listener_of_the_channel_hears_is_a_dead_letter(store: Arc<dyn E
     world.app.close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "nothing must happen while no listener is bound"
-)]
 async fn events_wait_for_the_first_listener_of_the_channel(store: Arc<dyn EventStore>) {
     let world = World::new(store, quick());
     for number in 1..=3 {
         assert_eq!(world.emit(1, number).await, StatusCode::OK);
     }
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    // A later event of another channel is heard, and these events wait on.
+    let (hears, heard) = oneshot::channel();
+    let hears = Mutex::new(Some(hears));
+    let listener = move |_: Delivery, _: Payload| {
+        let _ = hears.lock().take().map(|hears| hears.send(()));
+        async { Ok(Payload::null()) }
+    };
+    let app = &world.app;
+    app.make_durable("other", quick(), world.store.clone())
+        .expect("it can be durable");
+    app.channel("other").on_raw("order", listener).expect("a listener");
+    app.caller().emit_raw("other:order", Payload::null());
+    within("the other event", heard)
+        .await
+        .expect("it is heard")
+        .expect("once");
     assert_eq!(world.figures().await.waiting, 3);
     world.listen(Arc::new(|_, _, _| Ok(())));
     let history = world.check(Promised::ByKey).await;

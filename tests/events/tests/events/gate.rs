@@ -36,7 +36,8 @@ const CONFIRM: Duration = Duration::from_secs(7);
 fn in_memory(mood: Mood) -> (World, Memory, TestClock) {
     let memory = Memory::default();
     memory.set(mood);
-    let (world, time) = World::timed(Arc::new(memory.clone()), quick().confirm(CONFIRM));
+    let time = TestClock::new();
+    let world = World::timed(&time, Arc::new(memory.clone()), quick().confirm(CONFIRM));
     (world, memory, time)
 }
 

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Waker};
+use std::time::Duration;
 
 use pointwork::http::StatusCode;
-use pointwork::{DurableOptions, EventStore, Order, Pointer};
+use pointwork::{DurableOptions, EventStore, Failure, Order, Pointer, Settled};
 use pointwork_events_tests::history::Promised;
 use pointwork_events_tests::world::{CHANNEL, World, quick};
 use pointwork_journal::{Journal, JournalOptions};
+use pointwork_test_clock::TestClock;
 
 use crate::Plain;
 
@@ -22,10 +26,24 @@ pub(crate) const ALL: &[(&str, Plain)] = crate::list![
     events_of_another_partitioning_refuse_the_channel,
     the_file_is_readable_for_its_owner_alone,
     attempts_of_a_cut_listener_count,
+    an_attempt_comes_when_its_pause_is_over,
+    an_id_is_known_for_the_time_of_its_channel,
+    the_end_of_an_attempt_is_kept_a_second_after_a_failure,
 ];
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn open(path: &Path) -> Arc<Journal> {
     Arc::new(Journal::open(JournalOptions::new().path(path.to_owned())).expect("a journal"))
+}
+
+/// A world whose journal has the clock of the application.
+fn timed(path: &Path, options: DurableOptions) -> (World, TestClock) {
+    let time = TestClock::new();
+    let journal = JournalOptions::new().path(path.to_owned()).clock(time.clock());
+    let journal = Arc::new(Journal::open(journal).expect("a journal"));
+    (World::timed(&time, journal, options), time)
 }
 
 fn refusal(path: &Path) -> String {
@@ -212,5 +230,65 @@ async fn attempts_of_a_cut_listener_count() {
     world.settled().await;
     let dead = world.store.dead_letters(CHANNEL, None, 10).await.expect("dead letters");
     assert_eq!(dead[0].reason, "its process ended during each attempt");
+    world.app.close().await;
+}
+
+async fn an_attempt_comes_when_its_pause_is_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pauses = [5 * SECOND, 60 * SECOND];
+    let options = DurableOptions::new().attempts(3).backoff(pauses);
+    let (world, time) = timed(&folder.path().join("events.sqlite"), options);
+    let attempts = Arc::new(AtomicU32::new(0));
+    let attempted = attempts.clone();
+    world.listen(Arc::new(move |_, _, attempt| {
+        attempted.store(attempt, Ordering::Relaxed);
+        Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "once more"))
+    }));
+    assert_eq!(world.emit(1, 1).await, StatusCode::OK);
+    for (attempt, pause) in (1..).zip(pauses) {
+        time.advance(pause - MILLISECOND).await;
+        assert_eq!(attempts.load(Ordering::Relaxed), attempt);
+        time.advance(MILLISECOND).await;
+        assert_eq!(attempts.load(Ordering::Relaxed), attempt + 1);
+    }
+    assert_eq!(world.figures().await.dead, 1);
+    world.app.close().await;
+}
+
+async fn an_id_is_known_for_the_time_of_its_channel() {
+    const KNOWN: Duration = Duration::from_secs(100);
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = quick()
+        .id(Pointer::new("/number").expect("a pointer"))
+        .duplicates(KNOWN);
+    let (world, time) = timed(&folder.path().join("events.sqlite"), options);
+    for (pause, waiting) in [(Duration::ZERO, 1), (KNOWN - MILLISECOND, 1), (MILLISECOND, 2)] {
+        time.advance(pause).await;
+        assert_eq!(world.emit(1, 1).await, StatusCode::OK);
+        assert_eq!(world.figures().await.waiting, waiting, "{pause:?} later");
+    }
+    world.app.close().await;
+}
+
+async fn the_end_of_an_attempt_is_kept_a_second_after_a_failure() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("events.sqlite");
+    drop(open(&path));
+    // No event can become a dead letter in the second after its emit.
+    let fails = "CREATE TRIGGER fails BEFORE UPDATE OF dead ON events WHEN new.dead < old.emitted + 1000 \
+                 BEGIN SELECT RAISE(ABORT, 'the test fails it'); END";
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute_batch(fails).expect("created");
+    drop(database);
+    let (world, time) = timed(&path, quick());
+    assert_eq!(world.emit(1, 1).await, StatusCode::OK);
+    let taken = world.store.take(CHANNEL).await.expect("an event");
+    let mut settled = taken.hold.settle(Settled::Dead("the test ends it".to_owned()));
+    time.advance(SECOND - MILLISECOND).await;
+    let not_yet = settled.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(not_yet.is_pending());
+    time.advance(MILLISECOND).await;
+    settled.await.expect("the end is kept");
+    assert_eq!(world.figures().await.dead, 1);
     world.app.close().await;
 }

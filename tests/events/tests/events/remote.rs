@@ -1,22 +1,24 @@
 //! Calls to listeners in another process, over NATS (spec N9).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pointwork::http::header::RETRY_AFTER;
 use pointwork::http::{HeaderValue, Request, StatusCode};
 use pointwork::{App, AppOptions, Body, Context, Delivery, EventStore, Failure, FailureCode, Payload};
+use pointwork_core::{BoxFuture, Clock};
 use pointwork_events_tests::proxy::{Fault, Proxy};
 use pointwork_events_tests::server::Server;
 use pointwork_events_tests::world::quick;
 use pointwork_nats::{Connection, NatsOptions, NatsStore};
+use pointwork_suite::logs::Logs;
+use pointwork_test_clock::TestClock;
 use pointwork_test_clock::real::{until_async, within};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
 
 use crate::Plain;
 use crate::cases::TRACEPARENT;
@@ -35,6 +37,7 @@ pub(crate) const ALL: &[(&str, Plain)] = crate::list![
     a_circle_over_two_processes_ends,
     processes_share_the_calls,
     an_application_is_ready_when_its_channels_are_served,
+    a_served_channel_that_nobody_listens_to_is_warned_of,
     an_application_is_not_ready_without_the_right_to_serve,
     a_channel_without_listeners_is_served_no_more,
     an_answer_waits_for_the_events_that_its_listener_emits,
@@ -43,10 +46,21 @@ pub(crate) const ALL: &[(&str, Plain)] = crate::list![
 
 const STOCK: &str = "stock";
 
+/// The deadline of requests and events.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The pause after a refusal, and the time that a served channel has for its first listener.
+const TEN_SECONDS: Duration = Duration::from_secs(10);
+
 async fn connect(url: &str) -> Connection {
+    connect_on(Clock::real(), url).await
+}
+
+async fn connect_on(clock: Clock, url: &str) -> Connection {
     let options = NatsOptions {
         servers: vec![url.to_owned()],
         prefix: "shop".to_owned(),
+        clock,
         ..NatsOptions::default()
     };
     Connection::open(options, Handle::current())
@@ -55,25 +69,55 @@ async fn connect(url: &str) -> Connection {
 }
 
 fn app() -> App {
-    let mut options = AppOptions::new().drain(Duration::from_millis(500));
-    options.router.deadline = Some(Duration::from_secs(5));
+    app_on(Clock::real())
+}
+
+fn app_on(clock: Clock) -> App {
+    let mut options = AppOptions::new().drain(Duration::from_millis(500)).clock(clock);
+    (options.router.deadline, options.bus.deadline) = (Some(DEADLINE), DEADLINE);
     App::with_options(options).expect("threads start")
 }
 
 /// An application whose channel `stock` is elsewhere.
 async fn caller(url: &str) -> App {
-    let (app, connection) = (app(), connect(url).await);
+    let app = app();
+    calls_elsewhere(&app, url).await;
+    app
+}
+
+async fn calls_elsewhere(app: &App, url: &str) {
+    let connection = connect(url).await;
     for event in ["reserve", "other"] {
         app.channel(STOCK)
             .on_raw(event, connection.listener(STOCK))
             .expect("a listener");
     }
-    eventually("it is connected", async || {
-        let failed = app.caller().call_raw("stock:other", Payload::null()).await;
-        !failed.is_err_and(|failure| failure.message().contains("no server"))
-    })
-    .await;
-    app
+    until_connected(app, "stock:other").await;
+}
+
+/// Waits until the connection of the event's listener has a server.
+async fn until_connected(app: &App, event: &'static str) {
+    until_call(app, event, |result| !has_no_server(result)).await;
+}
+
+fn has_no_server(result: &Result<Payload, Failure>) -> bool {
+    result
+        .as_ref()
+        .is_err_and(|failure| failure.message().contains("no server"))
+}
+
+/// Calls until a call ends as expected. A call that is sent while the connection ends waits for its answer, beside the next calls.
+async fn until_call(app: &App, event: &'static str, is_expected: fn(&Result<Payload, Failure>) -> bool) {
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let call = async || {
+        let (app, ended) = (app.clone(), has_ended.clone());
+        tokio::spawn(async move {
+            let result = app.caller().call_raw(event, Payload::null()).await;
+            ended.fetch_or(is_expected(&result), Ordering::Relaxed);
+        });
+        has_ended.load(Ordering::Relaxed)
+    };
+    eventually("a call ends as expected", call).await;
 }
 
 /// An application that serves the channel.
@@ -107,23 +151,12 @@ fn word(result: Result<Payload, Failure>) -> (String, u16) {
     (failure.code().as_str().to_owned(), failure.status().as_u16())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the case compares the deadline elsewhere with the time"
-)]
 async fn a_call_is_answered_elsewhere() {
-    let nats = Server::start();
+    let (nats, time) = (Server::start(), TestClock::new());
     let seen = Arc::<Mutex<Vec<String>>>::default();
-    let sees = seen.clone();
+    let (sees, now) = (seen.clone(), time.now());
     let listener = move |delivery: Delivery, payload: Payload| {
-        let left = delivery
-            .deadline()
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let left = left.expect("a deadline");
-        assert!(
-            left > Duration::from_secs(1) && left <= Duration::from_secs(5),
-            "{left:?}"
-        );
+        assert_eq!(delivery.deadline(), Some(now + DEADLINE));
         sees.lock().push(format!(
             "{} {} {} {:?} {:?}",
             delivery.event(),
@@ -139,8 +172,10 @@ async fn a_call_is_answered_elsewhere() {
             ))
         }
     };
-    let serving = server(&nats.url(), 16, listener).await;
-    let calling = caller(&nats.url()).await;
+    let [serving, calling] = [(); 2].map(|()| app_on(time.clock()));
+    serving.channel(STOCK).on_raw("reserve", listener).expect("a listener");
+    serve(&serving, &nats.url(), 16).await;
+    calls_elsewhere(&calling, &nats.url()).await;
     let route = |ctx: Context| async move {
         let payload = Payload::new("application/x-bytes", (0..=255).collect::<Vec<u8>>());
         let result = ctx.call_raw("stock:reserve", payload).await?;
@@ -206,57 +241,71 @@ async fn an_emitted_event_is_heard_elsewhere() {
     serving.close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the case measures that the call does not wait for its deadline"
-)]
 async fn without_a_process_that_serves_it_a_channel_is_unreachable() {
     let nats = Server::start();
     let calling = caller(&nats.url()).await;
-    let begin = Instant::now();
     assert_eq!(word(call(&calling).await), ("unreachable".to_owned(), 503));
-    assert!(begin.elapsed() < Duration::from_secs(5), "it waits for nothing");
     calling.close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a call that is sent while the connection ends waits for its answer, and the case calls again"
-)]
 async fn without_a_server_a_channel_is_unreachable() {
     let nats = Server::start();
     let serving = server(&nats.url(), 16, |_, _| async { Ok(Payload::null()) }).await;
     let calling = caller(&nats.url()).await;
-    // One that is sent while the connection goes waits for its answer.
-    let outcome = async || match tokio::time::timeout(Duration::from_secs(1), call(&calling)).await {
-        Ok(Ok(_)) => "answered".to_owned(),
-        Ok(Err(failure)) => failure.code().as_str().to_owned(),
-        Err(_) => "waits".to_owned(),
-    };
     nats.kill();
-    eventually("it is unreachable", async || outcome().await == "unreachable").await;
+    let is_unreachable = |result: &Result<Payload, Failure>| {
+        let failure = result.as_ref().err();
+        failure.is_some_and(|failure| *failure.code() == FailureCode::UNREACHABLE)
+    };
+    until_call(&calling, "stock:reserve", is_unreachable).await;
     nats.start_again();
-    eventually("it is reached again", async || outcome().await == "answered").await;
+    until_call(&calling, "stock:reserve", Result::is_ok).await;
     calling.close().await;
     serving.close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the client connects when it likes, and the case asks again until it has connected"
-)]
+/// Holds the calls of its listener until it opens.
+#[derive(Clone)]
+struct Gate {
+    runs: Arc<AtomicU32>,
+    closed: Arc<Semaphore>,
+}
+
+impl Gate {
+    fn new() -> Self {
+        let (runs, closed) = (Arc::default(), Arc::new(Semaphore::new(0)));
+        Self { runs, closed }
+    }
+
+    fn listener(&self) -> impl Fn(Delivery, Payload) -> BoxFuture<'static, Result<Payload, Failure>> + use<> {
+        let gate = self.clone();
+        move |_, _| {
+            gate.runs.fetch_add(1, Ordering::Relaxed);
+            let closed = gate.closed.clone();
+            Box::pin(async move {
+                // The semaphore is closed when the gate opens.
+                let _ = closed.acquire().await;
+                Ok(Payload::null())
+            })
+        }
+    }
+
+    fn open(&self) {
+        self.closed.close();
+    }
+
+    /// The calls of the listener.
+    fn runs(&self) -> u32 {
+        self.runs.load(Ordering::Relaxed)
+    }
+}
+
 async fn a_call_without_an_answer_ends_at_its_deadline() {
-    let nats = Server::start();
-    let listener = |_: Delivery, _: Payload| async { std::future::pending().await };
-    let serving = server(&nats.url(), 16, listener).await;
-    let mut options = AppOptions::new().drain(Duration::from_millis(500));
-    options.bus.deadline = Duration::from_millis(300);
-    let calling = App::with_options(options).expect("threads start");
-    let connection = connect(&nats.url()).await;
-    calling
-        .channel(STOCK)
-        .on_raw("reserve", connection.listener(STOCK))
-        .expect("a listener");
+    let (nats, time) = (Server::start(), TestClock::new());
+    let gate = Gate::new();
+    let serving = server(&nats.url(), 16, gate.listener()).await;
+    let calling = app_on(time.clock());
+    calls_elsewhere(&calling, &nats.url()).await;
     let seen = Arc::<Mutex<Option<(String, u16)>>>::default();
     let sees = seen.clone();
     // The time of an emitted event is that of the calls within it.
@@ -269,49 +318,35 @@ async fn a_call_without_an_answer_ends_at_its_deadline() {
         }
     };
     calling.channel("here").on_raw("ask", listener).expect("a listener");
-    for _ in 0..50 {
-        calling.caller().emit_raw("here:ask", Payload::null());
-        sleep(Duration::from_millis(400)).await;
-        if let Some((code, status)) = seen.lock().clone()
-            && code != "unreachable"
-        {
-            assert_eq!((&*code, status), ("deadline", 504));
-            break;
-        }
-    }
+    calling.caller().emit_raw("here:ask", Payload::null());
+    eventually("the listener runs", async || gate.runs() == 1).await;
+    time.advance(DEADLINE - Duration::from_millis(1)).await;
+    assert_eq!(*seen.lock(), None);
+    time.advance(Duration::from_millis(1)).await;
+    assert_eq!(*seen.lock(), Some(("deadline".to_owned(), 504)));
     calling.close().await;
     serving.close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the client connects again when it likes, and must not send the call again then"
-)]
 async fn a_connection_that_is_cut_sends_no_call_twice() {
     let nats = Server::start();
     let proxy = Proxy::before(nats.port()).await;
-    let runs = Arc::new(AtomicU32::new(0));
-    let counts = runs.clone();
-    let listener = move |_: Delivery, _: Payload| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        async {
-            sleep(Duration::from_millis(300)).await;
-            Ok(Payload::null())
-        }
-    };
-    let serving = server(&nats.url(), 16, listener).await;
+    let gate = Gate::new();
+    let serving = server(&nats.url(), 16, gate.listener()).await;
     let calling = caller(&proxy.url()).await;
-    let cut = async {
-        eventually("the listener runs", async || runs.load(Ordering::Relaxed) == 1).await;
-        proxy.set(Fault::Cut);
-        sleep(Duration::from_millis(100)).await;
-        proxy.set(Fault::None);
-    };
-    // The answer may find the connection that was made anew.
-    let called = tokio::time::timeout(Duration::from_secs(2), call(&calling));
-    let (_called, ()) = tokio::join!(called, cut);
-    sleep(Duration::from_millis(500)).await;
-    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    let client = calling.clone();
+    // The answer may find the connection that is made again.
+    let first = tokio::spawn(async move { call(&client).await });
+    eventually("the listener runs", async || gate.runs() == 1).await;
+    proxy.set(Fault::Cut);
+    until_call(&calling, "stock:other", has_no_server).await;
+    proxy.set(Fault::None);
+    until_connected(&calling, "stock:other").await;
+    gate.open();
+    // The server of NATS keeps the order of calls.
+    call(&calling).await.expect("an answer");
+    assert_eq!(gate.runs(), 2);
+    first.abort();
     calling.close().await;
     serving.close().await;
 }
@@ -336,18 +371,8 @@ async fn a_context_is_not_handed_over() {
 
 async fn a_call_too_many_is_overloaded() {
     let nats = Server::start();
-    let (runs, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
-    let (counts, closed) = (runs.clone(), gate.clone());
-    let listener = move |_: Delivery, _: Payload| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        let gate = closed.clone();
-        async move {
-            // An open gate returns an error.
-            let _ = gate.acquire().await;
-            Ok(Payload::null())
-        }
-    };
-    let serving = server(&nats.url(), 2, listener).await;
+    let gate = Gate::new();
+    let serving = server(&nats.url(), 2, gate.listener()).await;
     let calling = caller(&nats.url()).await;
     let calls = (0..5).map(|_| {
         let calling = calling.clone();
@@ -356,7 +381,7 @@ async fn a_call_too_many_is_overloaded() {
     let calls: Vec<_> = calls.collect();
     let ended = || calls.iter().filter(|call| call.is_finished()).count();
     eventually("three calls are refused", async || ended() == 3).await;
-    gate.close();
+    gate.open();
     let mut answers = Vec::new();
     for answer in calls {
         answers.push(
@@ -368,7 +393,7 @@ async fn a_call_too_many_is_overloaded() {
     }
     answers.sort_unstable();
     assert_eq!(answers, [200, 200, 503, 503, 503]);
-    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert_eq!(gate.runs(), 2);
     assert!(call(&calling).await.is_ok(), "there is room again");
     calling.close().await;
     serving.close().await;
@@ -452,20 +477,22 @@ async fn processes_share_the_calls() {
     serving.pop().expect("an application").close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the client connects when it likes, and the application must not be ready then"
-)]
 async fn an_application_is_ready_when_its_channels_are_served() {
-    let nats = Server::start();
+    let (nats, time) = (Server::start(), TestClock::new());
     nats.kill();
     let serving = app();
     let starting = serving.bus().not_ready_until("the channel `stock` is not served yet");
-    connect(&nats.url()).await.serve(serving.caller(), STOCK, 16, starting);
-    sleep(Duration::from_millis(100)).await;
+    let connection = connect_on(time.clock(), &nats.url()).await;
+    let elsewhere = serving.channel("elsewhere");
+    elsewhere
+        .on_raw("ask", connection.listener("elsewhere"))
+        .expect("a listener");
+    connection.serve(serving.caller(), STOCK, 16, starting);
+    time.until_timer(TEN_SECONDS).await;
     assert_eq!(serving.bus().starting(), ["the channel `stock` is not served yet"]);
     nats.start_again();
-    sleep(Duration::from_millis(500)).await;
+    until_connected(&serving, "elsewhere:ask").await;
+    assert_eq!(time.timers(), [TEN_SECONDS], "it waits for a listener");
     assert_eq!(serving.bus().starting().len(), 1, "nobody listens yet");
     serving
         .channel(STOCK)
@@ -478,11 +505,27 @@ async fn an_application_is_ready_when_its_channels_are_served() {
     serving.close().await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the server refuses the subscription when it likes, and the application must not be ready then"
-)]
+async fn a_served_channel_that_nobody_listens_to_is_warned_of() {
+    let (nats, time, logs) = (Server::start(), TestClock::new(), Logs::begin());
+    let serving = app();
+    let starting = serving.bus().not_ready_until("unheard");
+    let connection = connect_on(time.clock(), &nats.url()).await;
+    connection.serve(serving.caller(), "unheard", 16, starting);
+    time.until_timer(TEN_SECONDS).await;
+    time.advance(TEN_SECONDS - Duration::from_millis(1)).await;
+    assert_eq!(time.timers(), [Duration::from_millis(1)], "not yet");
+    time.advance(Duration::from_millis(1)).await;
+    let warned = logs.containing("channel=unheard", 1).await.expect("a warning");
+    assert!(
+        warned[0].text.contains("nobody listens to the channel"),
+        "{}",
+        warned[0].text
+    );
+    serving.close().await;
+}
+
 async fn an_application_is_not_ready_without_the_right_to_serve() {
+    let time = TestClock::new();
     let rights = "permissions: {subscribe: [\"_INBOX.>\"], publish: [\">\"]}";
     let nats = Server::with(&format!(
         "authorization: {{users: [{{user: shop, password: \"a b\", {rights}}}]}}"
@@ -492,10 +535,15 @@ async fn an_application_is_not_ready_without_the_right_to_serve() {
     serving.channel(STOCK).on_raw("reserve", listener).expect("a listener");
     let starting = serving.bus().not_ready_until("stock");
     // The user and the password are those of the address.
-    let connection = connect(&nats.url().replace("nats://", "nats://shop:a%20b@")).await;
+    let url = nats.url().replace("nats://", "nats://shop:a%20b@");
+    let connection = connect_on(time.clock(), &url).await;
     connection.serve(serving.caller(), STOCK, 16, starting);
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(serving.bus().starting(), ["stock"]);
+    for _ in 0..2 {
+        // The pause after a refusal.
+        time.until_timer(TEN_SECONDS).await;
+        assert_eq!(serving.bus().starting(), ["stock"]);
+        time.advance(TEN_SECONDS).await;
+    }
     serving.close().await;
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use pointwork::http::StatusCode;
 use pointwork::{Delivery, Payload};
@@ -20,10 +19,6 @@ fn version(text: &str) -> Vec<u8> {
     Guest::new().channel(Channel::new("mail").on("order", listener)).build()
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the events come one after the other while the versions change, and no number depends on the pauses"
-)]
 async fn events_wait_while_their_module_is_swapped_or_away() {
     let world = World::new(Arc::new(Memory::default()), quick());
     let heard = Arc::new(AtomicU32::new(0));
@@ -33,40 +28,26 @@ async fn events_wait_while_their_module_is_swapped_or_away() {
         async { Ok(payload) }
     };
     world.app.channel("app").on_raw("heard", listener).expect("a listener");
-    world
-        .app
-        .module("mail")
-        .bytes(version("1"))
-        .load()
-        .await
-        .expect("it is loaded");
-    let emitting = world.clone();
-    let emitted = tokio::spawn(async move {
-        for number in 1..=200 {
-            assert_eq!(emitting.emit(1, number).await, StatusCode::OK);
-            tokio::time::sleep(Duration::from_millis(1)).await;
+    let (app, next) = (&world.app, AtomicU32::new(1));
+    let emit_forty = async || {
+        for _ in 0..40 {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(world.emit(1, number).await, StatusCode::OK);
         }
-    });
+    };
+    let module = |text| app.module("mail").bytes(version(text));
+    module("1").load().await.expect("it is loaded");
     for text in ["2", "3"] {
-        world
-            .app
-            .module("mail")
-            .bytes(version(text))
-            .swap()
-            .await
-            .expect("it is swapped");
+        let (swapped, ()) = tokio::join!(module(text).swap(), emit_forty());
+        swapped.expect("it is swapped");
     }
-    world.app.roll_back("mail").await.expect("it is rolled back");
-    world.app.remove("mail").await.expect("it is removed");
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    world
-        .app
-        .module("mail")
-        .bytes(version("4"))
-        .load()
-        .await
-        .expect("it is loaded");
-    emitted.await.expect("no panic");
+    let (rolled_back, ()) = tokio::join!(app.roll_back("mail"), emit_forty());
+    rolled_back.expect("it is rolled back");
+    let (removed, ()) = tokio::join!(app.remove("mail"), emit_forty());
+    removed.expect("it is removed");
+    emit_forty().await;
+    assert!(world.figures().await.waiting >= 40, "no listener is left");
+    module("4").load().await.expect("it is loaded");
     world.settled().await;
     assert_eq!((heard.load(Ordering::Relaxed), world.figures().await.dead), (200, 0));
     world.app.close().await;
