@@ -1,8 +1,10 @@
 use std::error::Error as _;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
+use pointwork_core::{Sleep, TimeSource};
+use pointwork_test_clock::TestClock;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -73,20 +75,21 @@ fn refusal(setting: &Setting) -> (ErrorKind, String, String, String) {
     )
 }
 
-fn run(db: &Sqlite, event: &str, payload: &Value, deadline: Option<Instant>) -> Result<Value, EventError> {
-    db.connections
-        .run(&db.statements[event], payload, &Clock::real(), deadline)
+fn run(db: &Sqlite, event: &str, payload: &Value) -> Result<Value, EventError> {
+    db.connections.run(&db.statements[event], payload, &Clock::real(), None)
 }
 
 fn ok(db: &Sqlite, event: &str, payload: Value) -> Value {
-    run(db, event, &payload, None).expect("it runs")
+    run(db, event, &payload).expect("it runs")
 }
 
 fn failed(db: &Sqlite, event: &str, payload: Value) -> (String, u16, String) {
-    let failure = run(db, event, &payload, None).expect_err("it fails").failure;
+    let failure = run(db, event, &payload).expect_err("it fails").failure;
     let code = failure.code().as_str().to_owned();
     (code, failure.status().as_u16(), failure.message().to_owned())
 }
+
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 const ADD: (&str, &str, &str) = (
     "add",
@@ -278,32 +281,103 @@ fn constraints_tell_conflict_from_bad_values() {
 fn failure_keeps_the_message_of_sqlite_for_the_log() {
     let db = open(&[ADD]);
     ok(&db, "add", product("tea"));
-    let error = run(&db, "add", &product("tea"), None).expect_err("it exists already");
+    let error = run(&db, "add", &product("tea")).expect_err("it exists already");
     let source = error.source().expect("a source").to_string();
     assert!(source.contains("products.sku"), "{source}");
 }
 
-#[test]
-fn endless_statement_ends_at_its_deadline() {
-    let db = open(&[(
-        "endless",
-        "query-one",
-        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
-    )]);
-    // Only the deadline can end it.
-    let (sender, results) = mpsc::channel();
-    thread::spawn(move || {
-        let began = Instant::now();
-        for deadline in [began + Duration::from_millis(50), began] {
-            let result = run(&db, "endless", &json!(null), Some(deadline));
-            sender.send(result).expect("received");
-        }
-    });
-    for when in ["in time", "too late"] {
-        let result = results.recv_timeout(Duration::from_secs(60)).expect("it ends");
-        let failure = result.expect_err("it has no result").failure;
-        assert_eq!(*failure.code(), FailureCode::DEADLINE, "{when}");
+/// A clock on which a millisecond passes at each look.
+#[derive(Debug)]
+struct TickingClock(Mutex<Instant>);
+
+impl TimeSource for TickingClock {
+    fn now(&self) -> Instant {
+        let mut now = self.0.lock().expect("no panic");
+        *now += MILLISECOND;
+        *now
     }
+
+    fn sleep_until(&self, _: Instant) -> Sleep {
+        Box::pin(std::future::pending())
+    }
+
+    fn register_thread(&self) {}
+}
+
+/// A query that counts for ever, or up to a number.
+fn counting(condition: &str) -> String {
+    format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n {condition}) SELECT max(i) AS i FROM n")
+}
+
+#[test]
+fn statement_ends_at_its_deadline() {
+    let (endless, long) = (counting(""), counting("WHERE i < 100000"));
+    let db = open(&[("endless", "query-one", &endless), ("long", "query-one", &long)]);
+    let run = |event, clock: &Clock, time| {
+        let deadline = Some(clock.now() + time);
+        db.connections.run(&db.statements[event], &json!(null), clock, deadline)
+    };
+    let ticking = Clock::new(Arc::new(TickingClock(Mutex::new(Clock::real().now()))));
+    for time in [100 * MILLISECOND, Duration::ZERO] {
+        let failure = run("endless", &ticking, time).expect_err("it has no result").failure;
+        assert_eq!(*failure.code(), FailureCode::DEADLINE, "{time:?}");
+    }
+    let standing = TestClock::new().clock();
+    let result = run("long", &standing, Duration::from_nanos(1));
+    assert_eq!(result.expect("the deadline has not come"), json!({"i": 100_000}));
+}
+
+/// Adds a product with this time until its deadline while the test holds the only connection that writes. Returns when the call
+/// waits for the connection: the time, what returns the connection, and the result of the call.
+async fn wait_for_writer(
+    time_left: Option<Duration>,
+) -> (TestClock, mpsc::Sender<()>, mpsc::Receiver<Result<Value, EventError>>) {
+    let (db, time) = (Arc::new(open(&[ADD])), TestClock::new());
+    let (taken, is_taken) = mpsc::channel();
+    let (returned, is_returned) = mpsc::channel();
+    let holder = db.clone();
+    let hold = move |_: &Connection| {
+        taken.send(()).expect("the test waits");
+        is_returned.recv().map_err(|_| unreachable!("the test returns it"))
+    };
+    thread::spawn(move || holder.connections.writer.with(&Clock::real(), None, hold));
+    is_taken.recv().expect("the connection is free");
+    let (results, result) = mpsc::channel();
+    let clock = time.clone();
+    thread::spawn(move || {
+        clock.register_thread();
+        let deadline = time_left.map(|left| clock.now() + left);
+        let (statement, payload) = (&db.statements["add"], product("tea"));
+        let result = db.connections.run(statement, &payload, &clock.clock(), deadline);
+        results.send(result)
+    });
+    let limit = time_left.unwrap_or(PATIENCE).min(PATIENCE);
+    time.until_timer(limit).await;
+    time.advance(limit - MILLISECOND).await;
+    assert!(result.try_recv().is_err(), "the call waits to its limit");
+    (time, returned, result)
+}
+
+#[tokio::test]
+async fn call_without_a_connection_fails_at_its_limit() {
+    for (time_left, code) in [
+        (Some(PATIENCE - MILLISECOND), FailureCode::DEADLINE),
+        (Some(PATIENCE), FailureCode::DEADLINE),
+        (Some(PATIENCE + MILLISECOND), FailureCode::OVERLOADED),
+        (None, FailureCode::OVERLOADED),
+    ] {
+        let (time, _returned, result) = wait_for_writer(time_left).await;
+        time.advance(MILLISECOND).await;
+        let failure = result.try_recv().expect("the limit has come");
+        assert_eq!(*failure.expect_err("it fails").failure.code(), code, "{time_left:?}");
+    }
+}
+
+#[tokio::test]
+async fn connection_that_returns_before_the_limit_is_used() {
+    let (_time, returned, result) = wait_for_writer(Some(PATIENCE)).await;
+    returned.send(()).expect("it is held");
+    assert_eq!(result.recv().expect("it ends").expect("a connection"), json!(1));
 }
 
 #[test]
