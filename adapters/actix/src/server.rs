@@ -70,6 +70,10 @@ pub(crate) async fn run(adapter: Arc<AdapterState>, listener: TcpListener, signa
     }
     // Stops the workers, whatever they do, and waits for the listener to be closed.
     drop(server);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "`CUT_TIME` only bounds the cleanup of connections"
+    )]
     let _ = timeout(CUT_TIME, connections.closed()).await;
 }
 

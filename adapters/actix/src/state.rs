@@ -33,6 +33,7 @@ pub(crate) struct ConnectionState {
 }
 
 /// The timers of a server with these options.
+#[expect(clippy::disallowed_methods, reason = "the real clock takes its timers from tokio")]
 pub(crate) fn timers(options: &ServerOptions) -> Timers {
     Timers::new(options.clock.clone(), |deadline| Box::pin(sleep_until(deadline.into())))
 }

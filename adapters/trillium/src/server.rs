@@ -45,6 +45,10 @@ pub(crate) async fn run(state: Arc<AdapterState>, listener: TcpListener, signal:
     {
         state.warn_cut(tasks.0.count());
         tasks.0.abort();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "`CUT_TIME` only bounds the cleanup of connections"
+        )]
         let _ = timeout(CUT_TIME, tasks.0.ended()).await;
     }
 }

@@ -61,6 +61,7 @@ enum Phase {
 }
 
 /// The timers of a server with these options.
+#[expect(clippy::disallowed_methods, reason = "the real clock takes its timers from tokio")]
 pub(crate) fn timers(options: &ServerOptions) -> Timers {
     Timers::new(options.clock.clone(), |deadline| Box::pin(sleep_until(deadline.into())))
 }
@@ -274,6 +275,7 @@ impl Transport for Socket {
 }
 
 impl Drop for Socket {
+    #[expect(clippy::disallowed_methods, reason = "it only bounds the cleanup of a socket")]
     fn drop(&mut self) {
         let Some(mut stream) = self.stream.take() else {
             return;

@@ -79,6 +79,10 @@
 //! Unix sockets need a Unix system.
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the admin endpoint runs in processes that a test starts"
+)]
 
 mod admin;
 mod changes;

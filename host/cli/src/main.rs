@@ -6,6 +6,11 @@
 //! An error is one line, `error: …`, followed by its causes and a hint where there is one. [`exit::Exit`] has the exit
 //! codes; `pointwork --help` lists them.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the command runs in processes that a test starts"
+)]
+
 mod adapters;
 mod app;
 mod build;

@@ -124,6 +124,10 @@ async fn an_event_without_a_name_is_told_what_a_name_is() {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a queue's task lingers on the real clock only, and no result depends on the pauses"
+)]
 async fn every_event_of_a_channel_is_heard_in_order_however_they_come() {
     let bus = bus(|options| options.queue = 10_000);
     let (heard, hear) = recorder::<u32>();

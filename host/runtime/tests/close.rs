@@ -3,10 +3,10 @@
 
 #![cfg(target_os = "linux")]
 
-use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::fs;
 
 use pointwork::{App, Body, Context};
+use pointwork_test_clock::real::until_blocking;
 
 fn threads() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux has it");
@@ -18,11 +18,8 @@ fn threads() -> Vec<String> {
 
 /// Waits until the threads are as they have to be.
 fn until(is_so: impl Fn(&[String]) -> bool) {
-    let began = Instant::now();
-    while !is_so(&threads()) {
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", threads());
-        thread::sleep(Duration::from_millis(1));
-    }
+    let are_right = until_blocking("the threads are right", || is_so(&threads()).then_some(()));
+    are_right.unwrap_or_else(|error| panic!("{error}: {:?}", threads()));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod unix {
 
     use libtest_mimic::{Arguments, Failed, Trial};
     use pointwork::{App, AppOptions, CacheDirectory, Error, ErrorKind, Worker};
+    use pointwork_test_clock::real::{until, until_blocking};
     use rustix::process::{Pid, test_kill_process};
     use tempfile::TempDir;
     use tokio::runtime::Runtime;
@@ -234,22 +235,16 @@ mod unix {
         let app = scene.app();
         let process = runtime().block_on(async {
             let file = scene.file();
-            let started = async {
-                loop {
-                    if let Some(process) = written_id(&file) {
-                        break process;
-                    }
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-            };
             tokio::select! {
-                process = started => process,
+                started = until("the worker starts", || written_id(&file).is_some()) => {
+                    started.expect("it writes its id");
+                    written_id(&file).expect("an id")
+                }
                 loaded = app.module("m").bytes(component("")).load() => panic!("{loaded:?}"),
             }
         });
-        while !is_gone(process) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let gone = until_blocking("the worker is gone", || is_gone(process).then_some(()));
+        gone.expect("it is killed");
     }
 
     fn workers_take_turns() {

@@ -55,6 +55,7 @@ impl Io {
     ///
     /// The operating system resets a connection that is closed with unread bytes in it, and the reset may overtake the last
     /// reply: a client that uploads too much would never see its 413.
+    #[expect(clippy::disallowed_methods, reason = "it only bounds the cleanup of a socket")]
     pub(crate) async fn linger(mut self) {
         // hyper did so already, except after a successful CONNECT and some errors; twice does no harm.
         if self.stream.shutdown().await.is_ok() {

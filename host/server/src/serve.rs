@@ -125,6 +125,10 @@ async fn run<T, S>(
     if timers.timeout(grace, connections.all_ended()).await.is_none() {
         adapter.warn_cut(connections.tasks.len());
         connections.tasks.abort_all();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "`CUT_TIME` only bounds the cleanup of connections"
+        )]
         let _ = timeout(CUT_TIME, connections.all_ended()).await;
     }
 }

@@ -1,7 +1,7 @@
 //! The waits of tests in real time.
 //!
-//! The result of a test must not depend on the load of the machine, so `tests/clippy.toml` forbids the methods of real time in all
-//! crates below `tests/`. The functions of this module are the exceptions. They decide the result of a test only if the test fails:
+//! The result of a test must not depend on the load of the machine, so `clippy.toml` forbids the methods of real time. The
+//! functions of this module are the exceptions. They decide the result of a test only if the test fails:
 //!
 //! - [`within`] ends a wait for an event that does not come. A test that hangs thus becomes a failure with a name.
 //! - [`until`] and its variants poll a condition that no event reports, and end in the same way.
@@ -21,6 +21,9 @@ use tokio::time::{sleep, timeout};
 
 /// The longest wait for an event or a condition: far longer than a loaded machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The longest wait for a condition that follows a build.
+const BUILD: Duration = Duration::from_secs(600);
 
 /// The longest wait in a case that is to fail. Most of these cases wait for what never happens.
 const IN_VAIN: Duration = Duration::from_secs(10);
@@ -85,8 +88,20 @@ pub async fn until_async<F: Future<Output = bool>>(what: &str, mut holds: impl F
 ///
 /// # Errors
 /// As [`until`].
-pub fn until_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T> {
-    let (begin, limit) = (Instant::now(), LIMIT.get());
+pub fn until_blocking<T>(what: &str, look: impl FnMut() -> Option<T>) -> Result<T> {
+    poll(what, LIMIT.get(), look)
+}
+
+/// [`until_blocking`] for a condition that follows a build: its limit is ten minutes.
+///
+/// # Errors
+/// As [`until`].
+pub fn until_built<T>(what: &str, look: impl FnMut() -> Option<T>) -> Result<T> {
+    poll(what, BUILD, look)
+}
+
+fn poll<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
+    let begin = Instant::now();
     for pause in pauses().take_while(|_| begin.elapsed() < limit) {
         if let Some(value) = look() {
             return Ok(value);

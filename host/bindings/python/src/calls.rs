@@ -194,6 +194,7 @@ fn released(what: &str) -> PyErr {
     raised(Error::new(ErrorKind::Closed, message))
 }
 
+#[expect(clippy::disallowed_methods, reason = "the caller of Python waits in real time")]
 fn left(deadline: Instant) -> f64 {
     deadline.saturating_duration_since(Instant::now()).as_secs_f64()
 }

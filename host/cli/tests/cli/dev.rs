@@ -4,6 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use pointwork_test_clock::real::until_blocking;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -55,6 +56,7 @@ fn handler(text: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the saves come at each moment of a build")]
 fn a_change_that_is_saved_is_served() {
     let project = Project::new("dev-saves", &handler("one"));
     let server = project.start();
@@ -245,9 +247,8 @@ fn project_that_does_not_compile_is_waited_for() {
                 let log = std::fs::read_to_string(path.join("errors.log")).unwrap_or_default();
                 log.contains("waiting for a change; the server starts when every module is loaded")
             };
-            while !is_waiting() {
-                thread::sleep(Duration::from_millis(20));
-            }
+            let waits = until_blocking("the command waits for a change", || is_waiting().then_some(()));
+            waits.expect("the build fails");
             project.save(&handler("one"));
         });
         // Until the address is printed.
@@ -344,6 +345,10 @@ fn closed_pipe() -> std::process::Stdio {
 
 #[cfg(unix)]
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing reports the failure of a build whose output nobody reads"
+)]
 fn streams_that_nobody_reads_any_more_do_not_end_it() {
     let project = Project::new("dev-pipes", &handler("one"));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

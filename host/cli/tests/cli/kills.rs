@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use pointwork_test_clock::real::until_blocking;
+
 use crate::server::{Server, command, try_request};
 use crate::versions::{configured, served, version};
 
@@ -42,6 +44,7 @@ fn upload(socket: &Path, begun: &AtomicU64, acknowledged: &AtomicU64) {
 }
 
 /// Starts a server and kills it, often before it serves.
+#[expect(clippy::disallowed_methods, reason = "the kill may come at any moment")]
 fn kill_while_it_starts(folder: &Path, after: Duration) {
     let mut child = command(folder, [""; 0]).spawn().expect("it runs");
     thread::sleep(after);
@@ -88,9 +91,9 @@ fn server_that_is_killed_at_any_moment_starts_again_with_a_whole_version() {
         thread::scope(|scope| {
             let uploading = scope.spawn(|| upload(&socket, &begun, &acknowledged));
             // Without an upload nothing could be lost.
-            while begun.load(Ordering::SeqCst) == last && !uploading.is_finished() {
-                thread::sleep(Duration::from_millis(1));
-            }
+            let begins = || (begun.load(Ordering::SeqCst) > last || uploading.is_finished()).then_some(());
+            until_blocking("an upload begins", begins).expect("an upload");
+            #[expect(clippy::disallowed_methods, reason = "the kill may come at any moment")]
             thread::sleep(moment());
             server.stop("KILL");
             uploading.join().expect("every upload that was whole was taken");

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
 
+use pointwork_test_clock::real::until_built;
 use serde_json::json;
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
@@ -14,8 +14,6 @@ use tempfile::TempDir;
 use crate::example::{run_unit_tests, target_dir};
 use crate::server::{Reply, try_request};
 use crate::{cache, folder};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn directory() -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/orders");
@@ -99,11 +97,8 @@ impl Run {
     }
 
     fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let begin = Instant::now();
-        while !holds() {
-            assert!(begin.elapsed() < PATIENCE, "{what}:\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let comes = until_built(what, || holds().then_some(()));
+        comes.unwrap_or_else(|error| panic!("{error}:\n{}", self.log()));
     }
 
     /// Kills the process that runs under that name now, or that the script is about to start.

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pointwork_suite::guest::{Channel, Discovery, Guest, Program, laden};
+#[cfg(target_os = "linux")]
+use pointwork_test_clock::real::until_blocking;
 use snapbox::str;
 use tempfile::TempDir;
 
@@ -69,18 +71,23 @@ fn processes(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Those that are left after 10 s at most: a compiler ends a moment after its server.
+/// The processor time of a process, in hundredths of a second.
 #[cfg(target_os = "linux")]
-fn processes_left(folder: &Path) -> Vec<u32> {
-    let mut left = processes(folder);
-    for _ in 0..500 {
-        if left.is_empty() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        left = processes(folder);
-    }
-    left
+fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    let fields = stat.rsplit(") ").next().expect("fields behind the name").split(' ');
+    let times = fields
+        .skip(11)
+        .take(2)
+        .map(|field| field.parse::<u64>().expect("a time"));
+    times.sum()
+}
+
+/// Waits until no process works in the folder: a compiler ends a moment after its server.
+#[cfg(target_os = "linux")]
+fn until_no_process_is_left(folder: &Path) {
+    let ended = until_blocking("every process has ended", || processes(folder).is_empty().then_some(()));
+    ended.unwrap_or_else(|error| panic!("{error}: {:?}", processes(folder)));
 }
 
 /// Sends a signal while the server compiles, and checks its end.
@@ -114,7 +121,7 @@ fn ends_while_it_compiles(signal: &str, outer: &[&str]) {
     assert_eq!(end.code, Some(0), "{}", end.errors);
     assert_eq!(end.output, "", "it never listened");
     assert!(end.errors.contains(&format!("SIG{signal}: ")), "{}", end.errors);
-    assert_eq!(processes_left(folder.path()), [0_u32; 0], "the compiler ends too");
+    until_no_process_is_left(folder.path());
 }
 
 #[cfg(target_os = "linux")]
@@ -153,8 +160,8 @@ fn signal_ends_it_while_a_module_is_probed() {
     let server = Server::start_without_banner(folder.path(), |command| {
         command.args(["--log-level", "debug"]);
     });
-    // It compiles in a moment, and then loops.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    // The server compiles the module in a moment. A second of processor time belongs to the loop.
+    server.until(|| ticks(server.id()) >= 100);
     let end = server.stop("TERM");
     assert_eq!(end.code, Some(0), "{}", end.errors);
 }
@@ -188,11 +195,7 @@ fn signal_ends_the_build_of_a_command() {
         std::fs::remove_file(folder.path().join("begun")).expect("it is there");
         let end = server.stop("TERM");
         assert_eq!(end.code, Some(code), "{subcommand}: {}", end.errors);
-        assert_eq!(
-            processes_left(folder.path()),
-            [0_u32; 0],
-            "{subcommand}: cargo ends too"
-        );
+        until_no_process_is_left(folder.path());
     }
 }
 

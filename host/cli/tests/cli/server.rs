@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
+use pointwork_test_clock::real::{PATIENCE, until_blocking};
 use serde_json::Value;
 use snapbox::cmd::cargo_bin;
 
@@ -31,9 +31,6 @@ pub(crate) struct End {
     pub(crate) output: String,
     pub(crate) errors: String,
 }
-
-/// The time limit of every wait except for builds.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Server {
     /// Starts `pointwork dev` on a free port and reads its banner. The products of its builds are kept in this directory.
@@ -111,28 +108,15 @@ impl Server {
 
     /// Waits until the log has a line with this text, and returns that line.
     pub(crate) fn logged(&self, text: &str) -> String {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let log = std::fs::read_to_string(&self.errors).expect("text");
-            if let Some(line) = log.lines().find(|line| line.contains(text)) {
-                return line.to_owned();
-            }
-            assert!(Instant::now() < until, "`{text}` is not in the log:\n{log}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let line = || Some(self.log().lines().find(|line| line.contains(text))?.to_owned());
+        let line = until_blocking(&format!("the log has `{text}`"), line);
+        line.unwrap_or_else(|error| panic!("{error}:\n{}", self.log()))
     }
 
     /// Waits for a condition.
     pub(crate) fn until(&self, is_so: impl Fn() -> bool) {
-        let until = Instant::now() + PATIENCE;
-        while !is_so() {
-            assert!(
-                Instant::now() < until,
-                "it did not come to that:\n{}",
-                std::fs::read_to_string(&self.errors).expect("text")
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let comes = until_blocking("the condition holds", || is_so().then_some(()));
+        comes.unwrap_or_else(|error| panic!("{error}:\n{}", self.log()));
     }
 
     /// The place of the admin endpoint in the banner.
@@ -185,14 +169,9 @@ impl Server {
     /// Waits for the end, for a reason.
     #[cfg(unix)]
     pub(crate) fn ends(mut self, reason: &str) -> End {
-        let until = Instant::now() + PATIENCE;
-        let status = loop {
-            match self.child.try_wait().expect("it is ours") {
-                Some(status) => break status,
-                None if Instant::now() > until => panic!("{reason} did not end it"),
-                None => std::thread::sleep(Duration::from_millis(10)),
-            }
-        };
+        let what = format!("{reason} ends the server");
+        let status = until_blocking(&what, || self.child.try_wait().expect("it is ours"));
+        let status = status.unwrap_or_else(|error| panic!("{error}:\n{}", self.log()));
         let mut output = String::new();
         self.stdout.read_to_string(&mut output).expect("text");
         End {

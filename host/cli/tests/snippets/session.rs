@@ -6,8 +6,8 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
+use pointwork_test_clock::real::{until_blocking, until_built};
 use snapbox::cmd::cargo_bin;
 use snapbox::report::Palette;
 use snapbox::{Assert, IntoData as _};
@@ -26,12 +26,6 @@ const STANDS_FOR: &[(&str, &str)] = &[("cargo run --release -p pointwork-cli --"
 
 /// The examples that keep data in their folders. A session has copies of them.
 const SERVED: &[&str] = &["examples/booking", "examples/products"];
-
-/// The time limit of a start; a server may build its modules first.
-const START: Duration = Duration::from_secs(600);
-
-/// The time limit of an output; a change may be built before it.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The folder of the user who follows a document, and the server in the other terminal.
 pub(crate) struct Session {
@@ -117,15 +111,16 @@ impl Session {
         // A request that changes nothing is sent until the expected reply comes: something else may still be on its way.
         let is_repeatable =
             text.starts_with("curl") && ![" -d", " -X", " --json"].iter().any(|flag| text.contains(flag));
-        let until = Instant::now() + if is_repeatable { PATIENCE } else { Duration::ZERO };
-        loop {
-            let printed = self.run_once(text)?;
-            let compared = expected.map_or(Ok(()), |expected| compare(&printed, expected));
-            if compared.is_ok() || Instant::now() >= until {
-                return compared;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        let mut compared = Ok(());
+        let mut run = || {
+            let printed = match self.run_once(text) {
+                Ok(printed) => printed,
+                Err(failed) => return Some(Err(failed)),
+            };
+            compared = expected.map_or(Ok(()), |expected| compare(&printed, expected));
+            (compared.is_ok() || !is_repeatable).then(|| compared.clone())
+        };
+        until_built("the output is the expected one", &mut run).unwrap_or(compared)
     }
 
     /// Runs a command to its end, which has to be a success. The result is its output.
@@ -200,43 +195,35 @@ impl Session {
             compared: 0,
             address: String::new(),
         });
-        let until = Instant::now() + START;
-        server.address = loop {
+        let listens = until_built("the server listens", || {
             let ended = server.child.try_wait().expect("it is ours");
             let text = server.text();
             // A line that is complete.
-            let found = text
-                .split_once("listening on http://")
-                .and_then(|(_, rest)| rest.split_once('\n'));
-            match (found, ended) {
-                (Some((address, _)), _) => break address.to_owned(),
-                (None, Some(status)) => return Err(format!("it ended, {status}:\n{text}")),
-                (None, None) if Instant::now() > until => return Err(format!("it does not listen:\n{text}")),
-                (None, None) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        };
+            let (_, rest) = text.split_once("listening on http://").unwrap_or_default();
+            let address = rest.split_once('\n').map(|(address, _)| Ok(address.to_owned()));
+            address.or_else(|| Some(Err(format!("it ended, {}:\n{text}", ended?))))
+        });
+        server.address = listens.unwrap_or_else(|error| Err(format!("{error}:\n{}", server.text())))?;
         Ok(())
     }
 
     /// Waits until the new output of the server is the expected one, without the lines of its log: a thread of its own
     /// writes these, before or behind the others.
     pub(crate) fn prints(&mut self, expected: &str) -> Result<(), String> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let server = self.server.as_mut().ok_or("no server runs")?;
+        let server = self.server.as_mut().ok_or("no server runs")?;
+        let mut compared = Ok(());
+        let mut look = || {
+            let has_ended = server.child.try_wait().expect("it is ours").is_some();
             let all = server.text();
             let new = all[server.compared..].replace(&server.address, ADDRESS);
             let printed = new.split_inclusive('\n').filter(|line| !is_log_line(line));
-            let compared = compare(&printed.collect::<String>(), expected);
+            compared = compare(&printed.collect::<String>(), expected);
             if compared.is_ok() {
                 server.compared = all.len();
             }
-            let has_ended = server.child.try_wait().expect("it is ours").is_some();
-            if compared.is_ok() || has_ended || Instant::now() > until {
-                return compared;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            (compared.is_ok() || has_ended).then(|| compared.clone())
+        };
+        until_built("the server prints the expected output", &mut look).unwrap_or(compared)
     }
 
     /// The output of a command, with the address of the document.
@@ -384,14 +371,10 @@ impl Drop for Server {
             Command::new("kill").args(["-s", signal, "--", &group]).status().ok()
         };
         send("INT");
-        let until = Instant::now() + Duration::from_secs(30);
-        while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            if Instant::now() > until {
-                send("KILL");
-                let _ = self.child.wait();
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
+        let ends = until_blocking("the server ends", || self.child.try_wait().transpose());
+        if ends.is_err() {
+            send("KILL");
+            let _ = self.child.wait();
         }
     }
 }

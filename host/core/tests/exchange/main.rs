@@ -8,6 +8,7 @@ mod replies;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use pointwork_core::{
 };
 
 use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::within;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
@@ -163,13 +165,15 @@ async fn nobody_replies_is_500_at_once_and_a_crash_that_names_the_route() {
 
 #[tokio::test]
 async fn whoever_holds_the_context_may_reply_later() {
-    let stand = Stand::new(|ctx: Context| async move {
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            ctx.send("from elsewhere")
-        });
+    let (hold, mut held) = mpsc::unbounded_channel();
+    let stand = Stand::new(move |ctx: Context| {
+        assert!(hold.send(ctx).is_ok());
+        ready(())
     });
-    assert_eq!(stand.get().await, (StatusCode::OK, "from elsewhere".to_owned()));
+    let later = async { held.recv().await.unwrap().send("from elsewhere").unwrap() };
+    // The first poll of the request ends the handler.
+    let (reply, ()) = tokio::join!(stand.get(), later);
+    assert_eq!(reply, (StatusCode::OK, "from elsewhere".to_owned()));
 }
 
 #[tokio::test]
@@ -197,9 +201,7 @@ async fn a_handler_goes_on_after_its_reply() {
     });
     assert_eq!(stand.get().await.1, "sent");
     answered.notify_one();
-    tokio::time::timeout(Duration::from_secs(5), done.notified())
-        .await
-        .unwrap();
+    within("the end of the handler", done.notified()).await.unwrap();
 }
 
 #[tokio::test]
@@ -373,10 +375,8 @@ async fn a_writer_whose_client_leaves_before_it_takes_the_head_is_told() {
     pending.notify_one();
     opened.notified().await;
     drop(reply);
-    tokio::time::timeout(Duration::from_secs(20), ends.recv())
-        .await
-        .expect("nobody reads")
-        .expect("it was told");
+    let told = within("the end of the writer", ends.recv()).await;
+    told.unwrap().expect("the writer is told");
 }
 
 #[tokio::test]

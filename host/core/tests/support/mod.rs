@@ -1,8 +1,9 @@
 //! What more than one test of the core needs.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pointwork_core::{BoxFuture, Bus, Clock, Executor};
+use pointwork_test_clock::real::until;
 
 /// Runs what outlives a request on tokio.
 #[derive(Default)]
@@ -17,6 +18,7 @@ impl Executor for Tokio {
         &self.0
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real clock takes its timers from tokio")]
     fn sleep_until(&self, instant: Instant) -> BoxFuture<'static, ()> {
         if let Some(sleep) = self.0.sleep_until(instant) {
             return sleep;
@@ -27,7 +29,6 @@ impl Executor for Tokio {
 
 /// Completes when every emitted event was delivered.
 pub(crate) async fn drained(bus: &Bus) {
-    while bus.waiting() > 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let delivered = until("every emitted event is delivered", || bus.waiting() == 0);
+    delivered.await.expect("the listeners end");
 }

@@ -84,6 +84,7 @@ impl DrainingVersion {
 
 impl App {
     /// Runs [`maintain`](Self::maintain) every [`TICK`], as long as the application exists.
+    #[expect(clippy::disallowed_methods, reason = "the real clock has no timers of its own")]
     pub(super) fn start_maintenance(&self) {
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.threads.clock().clone());
         self.0.threads.spawn_work(async move {

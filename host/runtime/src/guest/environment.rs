@@ -166,13 +166,15 @@ impl<T: Send + 'static> environment::HostWithStore<T> for HasSelf<Guest> {
 
 #[cfg(test)]
 mod tests {
+    use pointwork_core::Clock;
+
     use super::*;
 
     #[test]
     fn a_call_that_waited_for_its_instance_is_not_before_the_last_one() {
         let (mut state, mut clock) = (CallState::default(), GuestClock::default());
         assert_eq!(state.times(&mut clock).now, SystemTime::UNIX_EPOCH);
-        let early = Instant::now();
+        let early = Clock::real().now();
         let mut time_of = |arrived| {
             state.begin(arrived);
             let times = state.times(&mut clock);
@@ -191,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_is_followed_and_the_other_one_goes_on() {
-        let (mut clock, begin) = (GuestClock::default(), Instant::now());
+        let (mut clock, begin) = (GuestClock::default(), Clock::real().now());
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let second = Duration::from_secs(1);
         let mut times = |after, received| clock.times(begin + after, received);

@@ -14,6 +14,10 @@ pub(crate) fn at(time: SystemTime) -> context::Instant {
 }
 
 /// The same point in time by the system's clock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a point in time is compared with the clock of the system"
+)]
 pub(crate) fn by_system_clock(instant: Instant) -> SystemTime {
     let (now, here) = (SystemTime::now(), Instant::now());
     let time = match instant.checked_duration_since(here) {

@@ -22,6 +22,7 @@ pub(crate) struct EpochTicker {
 }
 
 impl EpochTicker {
+    #[expect(clippy::disallowed_methods, reason = "epochs cut processor time into slices")]
     pub(crate) fn start() -> Result<Self, Error> {
         let engines = Arc::<Mutex<Vec<EngineWeak>>>::default();
         let (ticked, stopped) = (Arc::downgrade(&engines), Arc::<AtomicBool>::default());

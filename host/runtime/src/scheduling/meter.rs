@@ -1,5 +1,10 @@
 //! The CPU meter: measures the processor time of guest code, chooses its priority, and ends it at its limit.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the meter compares processor time with real time"
+)]
+
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;

@@ -182,13 +182,14 @@ impl Executor for Threads {
         match self.clock.sleep_until(instant) {
             None => self.real_sleep(instant),
             // A timer of the threads completes when the threads end.
-            Some(sleep) => Box::pin(select(sleep, self.real_sleep(Instant::now() + A_YEAR)).map(drop)),
+            Some(sleep) => Box::pin(select(sleep, self.real_sleep(Clock::real().now() + A_YEAR)).map(drop)),
         }
     }
 }
 
 impl Threads {
     /// A timer of the real clock.
+    #[expect(clippy::disallowed_methods, reason = "the real clock makes its timers here")]
     fn real_sleep(&self, instant: Instant) -> BoxFuture<'static, ()> {
         let ended = self.ended.clone();
         if ended.load(Ordering::Relaxed) {

@@ -1,5 +1,7 @@
 //! The requests from Rust.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Waker};

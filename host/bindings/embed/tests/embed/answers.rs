@@ -58,7 +58,9 @@ fn an_answer_later_from_another_thread_ends_the_request_once() {
 fn a_function_in_a_thread_of_its_own_may_block() {
     let host = host();
     let function = listener(|_, answer| {
-        thread::sleep(std::time::Duration::from_millis(20));
+        let (open, gate) = mpsc::channel();
+        later(move || open.send(()).unwrap());
+        gate.recv_timeout(crate::world::PATIENCE).unwrap();
         answer
             .send(Ok(Payload::json(&thread::current().name()).unwrap()))
             .unwrap();

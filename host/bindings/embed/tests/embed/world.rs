@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pointwork_embed::http::{Request, Response};
 use pointwork_embed::{
@@ -11,11 +11,11 @@ use pointwork_embed::{
     ModuleOptions, OffFiber, Payload, Progress, RouteCall, RouteFunction, Threads, Waiting,
 };
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
+use pointwork_test_clock::TestClock;
+pub(crate) use pointwork_test_clock::real::PATIENCE;
+use pointwork_test_clock::real::until_blocking;
 
 use crate::stack;
-
-/// Time that is never used up, unless something hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn host() -> Host {
     host_with(AppOptions::new().drain(Duration::from_secs(20)))
@@ -121,8 +121,7 @@ pub(crate) fn text(reply: Response<Body>) -> String {
 pub(crate) fn read(host: &Host, body: Body) -> Result<Vec<u8>, String> {
     let mut chunks = host.chunks(body);
     let mut all = Vec::new();
-    let until = Instant::now() + PATIENCE;
-    while Instant::now() < until {
+    loop {
         let (sender, receiver) = mpsc::channel();
         let wake = move || {
             stack::check("a waker");
@@ -135,24 +134,21 @@ pub(crate) fn read(host: &Host, body: Body) -> Result<Vec<u8>, String> {
             None => receiver.recv_timeout(PATIENCE).expect("it is woken"),
         }
     }
-    panic!("the body does not end");
 }
 
-/// Does something later, on another thread.
+/// Does something on another thread as soon as this thread waits.
 pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
+    let caller = TestClock::new();
+    caller.register_thread();
     thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
+        caller.advance_blocking(Duration::ZERO);
         work();
     });
 }
 
 /// Waits for a condition.
 pub(crate) fn until(is_so: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "it does not come true");
-        thread::sleep(Duration::from_millis(2));
-    }
+    until_blocking("the condition holds", || is_so().then_some(())).expect("it comes true");
 }
 
 /// Everything that was said, by any thread.
