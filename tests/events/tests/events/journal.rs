@@ -13,6 +13,7 @@ use pointwork_events_tests::history::Promised;
 use pointwork_events_tests::world::{CHANNEL, World, quick};
 use pointwork_journal::{Journal, JournalOptions};
 use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::within;
 
 use crate::Plain;
 
@@ -288,7 +289,8 @@ async fn the_end_of_an_attempt_is_kept_a_second_after_a_failure() {
     let not_yet = settled.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(not_yet.is_pending());
     time.advance(MILLISECOND).await;
-    settled.await.expect("the end is kept");
+    let kept = within("the end", settled).await;
+    kept.expect("an answer").expect("the end is kept");
     assert_eq!(world.figures().await.dead, 1);
     world.app.close().await;
 }
