@@ -283,7 +283,8 @@ async fn the_end_of_an_attempt_is_kept_a_second_after_a_failure() {
     drop(database);
     let (world, time) = timed(&path, quick());
     assert_eq!(world.emit(1, 1).await, StatusCode::OK);
-    let taken = world.store.take(CHANNEL).await.expect("an event");
+    let taken = within("the event", world.store.take(CHANNEL)).await;
+    let taken = taken.expect("an answer").expect("an event");
     let mut settled = taken.hold.settle(Settled::Dead("the test ends it".to_owned()));
     time.advance(SECOND - MILLISECOND).await;
     let not_yet = settled.as_mut().poll(&mut Context::from_waker(Waker::noop()));

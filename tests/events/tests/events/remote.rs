@@ -97,7 +97,8 @@ async fn calls_elsewhere(app: &App, url: &str) {
 
 /// Waits until the connection of the event's listener has a server.
 async fn until_connected(app: &App, event: &'static str) {
-    until_call(app, event, |result| !has_no_server(result)).await;
+    let is_connected = async || !has_no_server(&app.caller().call_raw(event, Payload::null()).await);
+    eventually("it is connected", is_connected).await;
 }
 
 fn has_no_server(result: &Result<Payload, Failure>) -> bool {
