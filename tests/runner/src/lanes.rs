@@ -14,17 +14,12 @@ const MOST_CLOCK_TESTS: usize = 40;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lane {
-    /// One test at a time, first.
+    /// One test at a time, beside the lane `cpu`.
     Build,
     /// One test per core.
     Cpu,
     /// One test at a time, last.
     Clock,
-}
-
-impl Lane {
-    /// All lanes, in the order in which they run.
-    pub const ALL: [Self; 3] = [Self::Build, Self::Cpu, Self::Clock];
 }
 
 impl fmt::Display for Lane {

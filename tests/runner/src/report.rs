@@ -1,7 +1,9 @@
 //! The output of the runner: the duration of each lane, the slowest tests of each lane, and for each failure the command that repeats it.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
 
 use crate::binaries::{Binary, Test};
 use crate::lanes::Lane;
@@ -55,41 +57,65 @@ fn seeds(output: &str) -> String {
     found.iter().map(|seed| format!("{seed} ")).collect()
 }
 
+/// The results of the tests of a lane.
+#[derive(Debug)]
+pub(crate) struct LaneResult {
+    lane: Lane,
+    duration: Duration,
+    results: Vec<TestResult>,
+}
+
+impl LaneResult {
+    /// Runs `tests` tests of a lane.
+    #[allow(
+        clippy::print_stdout,
+        reason = "the runner reports to a person or to the log of a server"
+    )]
+    #[expect(clippy::disallowed_methods, reason = "the report has the duration of each lane")]
+    pub(crate) fn of(lane: Lane, tests: usize, run: impl FnOnce() -> Result<Vec<TestResult>>) -> Result<Self> {
+        if tests > 0 {
+            println!("lane {lane}: {tests} tests");
+        }
+        let started = Instant::now();
+        let results = run()?;
+        let duration = started.elapsed();
+        Ok(Self {
+            lane,
+            duration,
+            results,
+        })
+    }
+}
+
+/// Prints a test that took long, and a failure at once, because a run takes minutes.
+#[allow(
+    clippy::print_stdout,
+    reason = "the runner reports to a person or to the log of a server"
+)]
+pub(crate) fn show(result: &TestResult) {
+    let (name, seconds) = (&result.name, result.seconds);
+    match &result.failure {
+        Some(failure) => println!("FAILED {name} ({seconds:.1} s)\n{failure}\n"),
+        None if seconds >= SHOWN_FROM => println!("  {seconds:7.1} s  {name}"),
+        None => {}
+    }
+}
+
 /// The results of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Report {
-    lanes: Vec<(Lane, Duration, Vec<TestResult>)>,
+    lanes: Vec<LaneResult>,
 }
 
 impl Report {
-    #[allow(
-        clippy::print_stdout,
-        reason = "the runner reports to a person or to the log of a server"
-    )]
-    pub(crate) fn begin(&self, lane: Lane, tests: usize) {
-        println!("lane {lane}: {tests} tests");
-    }
-
-    /// Prints a test that took long, and a failure at once, because a run takes minutes.
-    #[allow(
-        clippy::print_stdout,
-        reason = "the runner reports to a person or to the log of a server"
-    )]
-    pub(crate) fn show(&self, result: &TestResult) {
-        let (name, seconds) = (&result.name, result.seconds);
-        match &result.failure {
-            Some(failure) => println!("FAILED {name} ({seconds:.1} s)\n{failure}\n"),
-            None if seconds >= SHOWN_FROM => println!("  {seconds:7.1} s  {name}"),
-            None => {}
-        }
-    }
-
-    pub(crate) fn end(&mut self, lane: Lane, duration: Duration, results: Vec<TestResult>) {
-        self.lanes.push((lane, duration, results));
+    /// Leaves out a lane without tests.
+    pub(crate) fn new(lanes: impl IntoIterator<Item = LaneResult>) -> Self {
+        let lanes = lanes.into_iter().filter(|lane| !lane.results.is_empty()).collect();
+        Self { lanes }
     }
 
     fn results(&self) -> impl Iterator<Item = &TestResult> {
-        self.lanes.iter().flat_map(|(_, _, results)| results)
+        self.lanes.iter().flat_map(|lane| &lane.results)
     }
 
     /// Whether a test has failed.
@@ -100,7 +126,12 @@ impl Report {
     /// The tables, and as the last line `N passed, N failed`.
     pub fn summary(&self) -> String {
         let mut text = String::new();
-        for (lane, duration, results) in &self.lanes {
+        for LaneResult {
+            lane,
+            duration,
+            results,
+        } in &self.lanes
+        {
             let failed = results.iter().filter(|result| result.has_failed()).count();
             let tests = results.len();
             let seconds = duration.as_secs_f64();

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::binaries::{Binary, Test};
 use crate::lanes::{Lane, Lanes};
 use crate::process::run_to_end;
-use crate::report::{Report, TestResult};
+use crate::report::{LaneResult, Report, TestResult, show};
 use crate::trial::{TRIAL_LOG, TrialRecord};
 
 /// The tests to run, by lane.
@@ -25,6 +25,20 @@ pub struct Schedule {
     /// The folder for the outputs of the tests.
     logs: PathBuf,
     cores: usize,
+}
+
+/// Tests that the threads of the runner take one by one.
+#[derive(Debug)]
+struct Queue<'a>(Mutex<VecDeque<&'a Test>>);
+
+impl<'a> Queue<'a> {
+    fn new(tests: Vec<&'a Test>) -> Self {
+        Self(Mutex::new(tests.into()))
+    }
+
+    fn next(&self) -> Option<&'a Test> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
 }
 
 impl Schedule {
@@ -86,64 +100,60 @@ impl Schedule {
         })
     }
 
-    /// Runs all tests, one lane after the other.
+    /// Runs all tests: the lane `build` on one core beside the lane `cpu`, then the lane `clock` alone.
     ///
     /// # Errors
     /// If a binary cannot be started or a file cannot be written. A failed test is part of the report.
-    #[expect(clippy::disallowed_methods, reason = "the report has the duration of each lane")]
     pub fn run(&self) -> Result<Report> {
-        let mut report = Report::default();
-        for lane in Lane::ALL {
-            let Some(tests) = self.by_lane.get(&lane) else { continue };
-            let started = Instant::now();
-            report.begin(lane, tests.len());
-            let results = match lane {
-                Lane::Cpu => self.run_in_parallel(tests, &report)?,
-                Lane::Build | Lane::Clock => self.run_alone(tests, lane, 1, &report)?,
-            };
-            report.end(lane, started.elapsed(), results);
-        }
-        Ok(report)
-    }
-
-    /// Runs the tests of each shared binary in one process, then the other tests in one process each.
-    fn run_in_parallel(&self, tests: &[Test], report: &Report) -> Result<Vec<TestResult>> {
-        let (shared, single): (Vec<Test>, Vec<Test>) = tests.iter().cloned().partition(|test| self.shared[test.binary]);
-        let mut results = Vec::new();
-        for number in 0..self.binaries.len() {
-            let tests: Vec<_> = shared.iter().filter(|test| test.binary == number).collect();
-            if !tests.is_empty() {
-                results.extend(self.run_shared(number, &tests, report)?);
-            }
-        }
-        results.extend(self.run_alone(&single, Lane::Cpu, self.cores, report)?);
-        Ok(results)
-    }
-
-    /// Runs each test in a process of its own, with `parallel` processes at a time.
-    fn run_alone(&self, tests: &[Test], lane: Lane, parallel: usize, report: &Report) -> Result<Vec<TestResult>> {
-        let queue: Mutex<VecDeque<&Test>> = Mutex::new(tests.iter().collect());
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let work = || -> Result<Vec<TestResult>> {
-            let mut results = Vec::new();
-            while let Some(test) = next() {
-                let result = self.run_one(test, lane)?;
-                report.show(&result);
-                results.push(result);
-            }
-            Ok(results)
-        };
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..parallel).map(|_| scope.spawn(work)).collect();
-            let mut results = Vec::new();
-            for worker in workers {
-                match worker.join() {
-                    Ok(found) => results.extend(found?),
+        let tests = self.tests(Lane::Cpu);
+        let (shared, single): (Vec<_>, Vec<_>) = tests.iter().partition(|test| self.shared[test.binary]);
+        let single = Queue::new(single);
+        let mut build = None;
+        let cpu = LaneResult::of(Lane::Cpu, tests.len(), || {
+            let mut results = thread::scope(|scope| {
+                let builder = scope.spawn(|| {
+                    build = Some(self.run_lane(Lane::Build)?);
+                    self.run_each(&single, Lane::Cpu)
+                });
+                let others = (1..self.cores).map(|_| scope.spawn(|| self.run_each(&single, Lane::Cpu)));
+                let workers: Vec<_> = others.chain([builder]).collect();
+                let ends = workers.into_iter().map(|worker| match worker.join() {
+                    Ok(results) => results,
                     Err(_) => bail!("a thread of the runner panicked"),
+                });
+                ends.collect::<Result<Vec<_>>>()
+            })?;
+            for number in 0..self.binaries.len() {
+                let tests: Vec<_> = shared.iter().filter(|test| test.binary == number).copied().collect();
+                if !tests.is_empty() {
+                    results.push(self.run_shared(number, &tests)?);
                 }
             }
-            Ok(results)
-        })
+            Ok(results.concat())
+        })?;
+        Ok(Report::new(build.into_iter().chain([cpu, self.run_lane(Lane::Clock)?])))
+    }
+
+    fn tests(&self, lane: Lane) -> &[Test] {
+        self.by_lane.get(&lane).map_or(&[], Vec::as_slice)
+    }
+
+    /// Runs the tests of a lane one after the other.
+    fn run_lane(&self, lane: Lane) -> Result<LaneResult> {
+        let tests = self.tests(lane);
+        let run = || self.run_each(&Queue::new(tests.iter().collect()), lane);
+        LaneResult::of(lane, tests.len(), run)
+    }
+
+    /// Runs tests of the queue, each in a process of its own, until the queue is empty.
+    fn run_each(&self, queue: &Queue<'_>, lane: Lane) -> Result<Vec<TestResult>> {
+        let mut results = Vec::new();
+        while let Some(test) = queue.next() {
+            let result = self.run_one(test, lane)?;
+            show(&result);
+            results.push(result);
+        }
+        Ok(results)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the report has the duration of each test")]
@@ -165,7 +175,7 @@ impl Schedule {
     }
 
     /// Runs `tests` of one binary in one process, with one thread per core.
-    fn run_shared(&self, number: usize, tests: &[&Test], report: &Report) -> Result<Vec<TestResult>> {
+    fn run_shared(&self, number: usize, tests: &[&Test]) -> Result<Vec<TestResult>> {
         let binary = &self.binaries[number];
         let log = self.logs.join(format!("{}.log", file_name(&binary.id)));
         let trials = tempfile::NamedTempFile::new_in(&self.logs)?;
@@ -207,7 +217,7 @@ impl Schedule {
         });
         let results: Vec<_> = results.collect();
         for result in &results {
-            report.show(result);
+            show(result);
         }
         let has_failed = results.iter().any(TestResult::has_failed);
         if !end.is_success() && !has_failed {
