@@ -47,7 +47,7 @@ pub use module::{
 };
 pub use returned::{NeverRefuses, NotReturned, Returned, check_context};
 pub use routes::{PARTS, conflict, count};
-pub use run_time::{NamedCalls, emit_named, emit_named_from, hand_over_named};
+pub use run_time::{NamedCalls, emit_named, emit_named_from, hand_over_named, unchecked_reply};
 pub use served::{NotListable, Served};
 pub use text::{is_read, joined, length, text};
 pub use uses::{EventName, NotAnEvent};

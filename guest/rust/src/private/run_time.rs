@@ -3,7 +3,8 @@
 //! The macros of the SDK need every name as a constant. The behaviour suite has one module that interprets the programs of
 //! its cases, so neither the manifest nor the events of that module are constants. Such a module implements
 //! `exports::Describe` and [`BlockingModule`](super::BlockingModule) or [`AsyncModule`](super::AsyncModule) itself, exports
-//! them with `__export!`, and calls events by the functions of this file. Event names are `'static` because a
+//! them with `__export!`, and calls events by the functions of this file. Some cases test that the host refuses a reply which no module
+//! can make with the SDK, so that module also replies by [`unchecked_reply`]. Event names are `'static` because a
 //! [`Failure`] keeps the name of the event that failed.
 
 use pointwork_events::Payload;
@@ -14,7 +15,7 @@ use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
 use crate::form::{Async, Blocking, ModuleForm};
-use crate::reply::Deferred;
+use crate::reply::{Deferred, Outcome, Reply};
 
 /// The calls of events by a name that is known at run time, for code that serves both forms.
 pub trait NamedCalls: ModuleForm {
@@ -85,4 +86,9 @@ pub fn hand_over_named<F>(context: Context<F>, event: &'static str, payload: Pay
     backend::hand_over(event, context.into_raw(), &payload.into())
         .map(|()| Deferred)
         .map_err(Failure::from_call(event))
+}
+
+/// A reply that reaches the host without the checks of [`Reply`].
+pub fn unchecked_reply(reply: types::Reply) -> Outcome {
+    Outcome::Reply(Reply::unchecked(reply))
 }

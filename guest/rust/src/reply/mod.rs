@@ -52,6 +52,11 @@ impl Reply {
         }
     }
 
+    /// A reply whose headers nothing has checked.
+    pub(crate) fn unchecked(raw: types::Reply) -> Self {
+        Self { raw, invalid: None }
+    }
+
     /// Sets the status.
     pub fn status(mut self, status: impl Into<u16>) -> Self {
         self.raw.status = status.into();

@@ -58,7 +58,7 @@ pub(crate) fn names() -> Vec<u8> {
     let routes = (0..2_000).fold(things, |things, number| {
         things.route(&format!("r{number}"), Some("NO METHOD"), &[], Program::new())
     });
-    Guest::with(routes).without_code().build()
+    Guest::with(routes).build()
 }
 
 /// One way, and its requests.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use pointwork_guest::bindings::types::{Channel, Controller, Listener, Manifest, Property, Route};
 use serde_json::Value;
 
-use crate::slot::{GuestText, list};
+use crate::slot::{GuestText, repeated};
 use crate::surroundings::spin;
 
 /// The manifest, or the end that the guest has in its place.
@@ -95,7 +95,7 @@ fn metadata(pairs: &Value) -> Vec<Property> {
 }
 
 fn all<T>(values: &Value, one: impl FnMut(&Value) -> T) -> Vec<T> {
-    list(values).iter().map(one).collect()
+    repeated(values).map(one).collect()
 }
 
 fn text(value: &Value) -> String {

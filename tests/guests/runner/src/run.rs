@@ -11,11 +11,13 @@ use std::io::{Write as _, stderr, stdout};
 use std::mem::{forget, take};
 use std::pin::pin;
 use std::ptr::read_volatile;
+use std::str::from_utf8_unchecked;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Poll, Waker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pointwork_guest::__private::{NamedCalls, emit_named, emit_named_from, hand_over_named};
+use pointwork_guest::__private::{NamedCalls, emit_named, emit_named_from, hand_over_named, unchecked_reply};
+use pointwork_guest::bindings::types;
 use pointwork_guest::{
     BodyWriter, Context, Delivery, Failure, IntoOutcome as _, Outcome, Payload, Reply, ReplyParts as _, log,
 };
@@ -78,10 +80,15 @@ impl<F: NamedCalls> Run<F> {
         run.context = Some(context);
         run.steps().await;
         let text = take(&mut run.text);
-        let headers = headers(&program["headers"]);
         match end(program) {
             ("reply", [kind]) => {
                 let status = number(&program["status"]).unwrap_or(200);
+                let headers = headers(&program["headers"]);
+                if is_unchecked(program) {
+                    let headers = headers.into_iter().map(raw_header).collect();
+                    let body = types::Body::Bytes(text);
+                    return unchecked_reply(types::Reply { status, headers, body });
+                }
                 match kind.as_str() {
                     Some("empty") => headers.add_to(Reply::new(status)).into_outcome(),
                     Some("bytes") => (status, headers, text).into_outcome(),
@@ -92,7 +99,7 @@ impl<F: NamedCalls> Run<F> {
             }
             ("throw", [status]) => {
                 let failure = Failure::new(number(status).expect("a status"), string(text));
-                with_details(failure, headers, &program["details"]).into_outcome()
+                with_details(failure, program).into_outcome()
             }
             ("deferred", []) => Outcome::Deferred,
             ("keep", []) => {
@@ -121,7 +128,7 @@ impl<F: NamedCalls> Run<F> {
             ("fail", [code, status]) => {
                 let code = code.as_str().expect("a code");
                 let failure = Failure::with_code(code, number(status).expect("a status"), string(text));
-                Err(with_details(failure, headers(&program["headers"]), &program["details"]))
+                Err(with_details(failure, program))
             }
             ("deferred", []) => Ok(Payload::null()),
             ("keep", []) => {
@@ -260,6 +267,11 @@ impl<F: NamedCalls> Run<F> {
                     content_type.as_str().expect("a type"),
                 )
                 .await;
+            }
+            ("call-bytes", [name]) => {
+                let name: &'static [u8] = bytes(name).leak();
+                // SAFETY: the SDK passes the name to the host unread.
+                self.call(unsafe { from_utf8_unchecked(name) }, JSON).await;
             }
             ("stream", [status, texts, order]) => {
                 let order = list(order)
@@ -411,9 +423,10 @@ impl<F: NamedCalls> Run<F> {
             ("print-error", []) => print(&mut stderr(), &take(&mut self.text)),
             ("log", [fields]) => {
                 let text = self.take_text();
-                match list(fields) {
-                    [] => log::write(log::Level::Info, "synthetic", format_args!("{text}"), &[]),
-                    fields => surroundings::log_with(&text, fields),
+                if list(fields).is_empty() {
+                    log::write(log::Level::Info, "synthetic", format_args!("{text}"), &[]);
+                } else {
+                    surroundings::log_with(&text, fields);
                 }
             }
             ("panicked", []) => self.panic = Some(self.take_text()),
@@ -508,14 +521,17 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+/// The bytes of a text that has a character for each byte.
+fn bytes(text: &Value) -> Vec<u8> {
+    let byte = |character| u8::try_from(character).expect("a character for each byte");
+    text.as_str().expect("a text").chars().map(byte).collect()
+}
+
 /// Pairs of a name and a value, which has a character for each byte.
 fn headers(pairs: &Value) -> Vec<(String, Vec<u8>)> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    let byte = |character: char| u8::try_from(character).expect("a character for each byte");
     let pairs = list(pairs).iter();
-    pairs
-        .map(|pair| (text(&pair[0]), text(&pair[1]).chars().map(byte).collect()))
-        .collect()
+    pairs.map(|pair| (text(&pair[0]), bytes(&pair[1]))).collect()
 }
 
 /// A payload of that type; an empty text of the type JSON becomes `null`.
@@ -527,7 +543,25 @@ fn payload_of(content_type: &'static str, text: Vec<u8>) -> Payload {
     }
 }
 
-fn with_details(mut failure: Failure, headers: Vec<(String, Vec<u8>)>, details: &Value) -> Failure {
+fn raw_header((name, value): (String, Vec<u8>)) -> types::Header {
+    types::Header { name, value }
+}
+
+/// Whether the headers and details of a program reach the host without the checks of the SDK.
+fn is_unchecked(program: &Value) -> bool {
+    program["bytes"] == true
+}
+
+/// The failure with the headers and details of a program.
+fn with_details(mut failure: Failure, program: &Value) -> Failure {
+    let (headers, details) = (headers(&program["headers"]), &program["details"]);
+    if is_unchecked(program) {
+        return Failure::from(types::Failure {
+            headers: headers.into_iter().map(raw_header).collect(),
+            details: details.as_str().map(str::to_owned),
+            ..failure.into()
+        });
+    }
     for (name, value) in headers {
         failure = failure.header(name, value);
     }

@@ -4,6 +4,7 @@
 //! `0xff` because the linker leaves zeros out of the component.
 
 use std::hint::black_box;
+use std::iter;
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -43,8 +44,7 @@ impl GuestText {
 
     /// Handlers and listeners are numbered in the order of their declaration.
     fn program(&'static self, groups: &str, members: &str, number: u32) -> &'static Value {
-        let groups = list(&self.declared[groups]).iter();
-        let mut all = groups.flat_map(|group| list(&group[members]));
+        let mut all = repeated(&self.declared[groups]).flat_map(|group| repeated(&group[members]));
         let found = all.nth(number as usize).expect("the manifest has this number");
         &found["program"]
     }
@@ -53,6 +53,15 @@ impl GuestText {
 /// The elements of an array; none if there is no such array.
 pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The elements of an array, in which `{"times": n, "of": element}` stands for an element that is there `n` times.
+pub fn repeated(value: &Value) -> impl Iterator<Item = &Value> {
+    list(value).iter().flat_map(|element| {
+        let times = element["times"].as_u64();
+        let element = times.map_or(element, |_| &element["of"]);
+        iter::repeat_n(element, times.unwrap_or(1) as usize)
+    })
 }
 
 /// The guest in the slot, which is parsed once for each instance.

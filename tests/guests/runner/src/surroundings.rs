@@ -4,10 +4,10 @@
 #[cfg(target_arch = "wasm32")]
 mod of_the_host {
     use pointwork_guest::bindings::imports::{environment, log};
-    use pointwork_guest::bindings::types::{Crash, Frame, Level, Property};
+    use pointwork_guest::bindings::types::{Crash, Frame, Level};
     use serde_json::Value;
 
-    use crate::slot::list;
+    use crate::slot::{list, repeated};
 
     /// The monotonic clock: seconds, a space, nanoseconds.
     pub(crate) fn monotonic() -> String {
@@ -19,14 +19,42 @@ mod of_the_host {
         environment::random()
     }
 
-    /// Writes a line of the log with fields, each a name and a value.
-    pub(crate) fn log_with(message: &str, fields: &[Value]) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let fields = fields.iter().map(|field| Property {
-            name: text(&field[0]),
-            value: text(&field[1]),
-        });
-        log::write(Level::Info, "synthetic", message, &fields.collect::<Vec<_>>());
+    /// Writes a line of the log with fields, each a name and a value. The fields stay where they are in the text of the guest: a field
+    /// that is there many times can be longer in sum than the memory of the guest.
+    pub(crate) fn log_with(message: &str, fields: &'static Value) {
+        #[link(wasm_import_module = "pointwork:module/log@0.2.0")]
+        unsafe extern "C" {
+            #[link_name = "write"]
+            fn write(
+                level: u32,
+                target: *const u8,
+                target_length: usize,
+                message: *const u8,
+                message_length: usize,
+                fields: *const [usize; 4],
+                count: usize,
+            );
+        }
+        let target = "synthetic";
+        let text = |value: &'static Value| value.as_str().unwrap_or_default();
+        let words = |field: &'static Value| {
+            let (name, value) = (text(&field[0]), text(&field[1]));
+            let place = |text: &str| text.as_ptr().expose_provenance();
+            [place(name), name.len(), place(value), value.len()]
+        };
+        let fields: Vec<_> = repeated(fields).map(words).collect();
+        // SAFETY: the words are those of the canonical ABI, and the host reads the texts during the call.
+        unsafe {
+            write(
+                Level::Info as u32,
+                target.as_ptr(),
+                target.len(),
+                message.as_ptr(),
+                message.len(),
+                fields.as_ptr(),
+                fields.len(),
+            );
+        }
     }
 
     /// Reports a crash with the type of an exception, and with frames: function, file and line of each.
@@ -68,7 +96,7 @@ mod of_the_host {
         panic!("{NO_HOST}")
     }
 
-    pub(crate) fn log_with(_message: &str, _fields: &[Value]) {
+    pub(crate) fn log_with(_message: &str, _fields: &'static Value) {
         panic!("{NO_HOST}")
     }
 

@@ -8,15 +8,15 @@ use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
-use crate::guest::{Channel, Controller, Guest, Program};
+use crate::guest::{Channel, Controller, Guest, Program, of_world};
 use crate::subject::{AppSpec, ModuleSettings, Step};
 
 cases![
     host;
     a_component_of_every_released_version_serves [Kept]: D4, E3;
     a_module_of_a_later_patch_version_serves: D4;
-    a_function_that_the_host_does_not_have_is_named: D4, E3;
-    a_module_waits_in_its_own_form: D4, E3;
+    a_function_that_the_host_does_not_have_is_named: D4, E3 without guest;
+    a_module_waits_in_its_own_form: D4, E3 without guest;
     a_module_without_channels_imports_nothing_but_the_contract: C5;
     a_module_without_channels_is_granted_nothing: C5;
     a_swap_to_a_module_without_channels_is_refused_its_grants: C5;
@@ -47,6 +47,14 @@ fn greeting() -> Guest {
     Guest::with(Controller::new("Things", "/").get("it", Program::text("a")))
 }
 
+/// The world of the contract for modules of a form.
+fn world(form: Flavor) -> &'static str {
+    match form {
+        Flavor::AsyncModule => "module-async",
+        _ => "module",
+    }
+}
+
 async fn a_module_of_a_later_patch_version_serves(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let component = form.form(greeting()).contract_version("0.2.7").build();
@@ -61,7 +69,11 @@ async fn a_module_of_a_later_patch_version_serves(harness: Harness) -> Result<()
 
 async fn a_function_that_the_host_does_not_have_is_named(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let component = form.form(greeting()).importing_later("0.2.7", "colour").build();
+        let later = |contract: String| {
+            let contract = contract.replace("0.2.0", "0.2.7");
+            contract.replace("interface log {", "interface log { colour: func();")
+        };
+        let component = of_world(&format!("include {};", world(form)), later);
         let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
         for word in ["suspect", "pointwork:module/log@0.2.7", "`colour`", "update the host"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
@@ -71,14 +83,21 @@ async fn a_function_that_the_host_does_not_have_is_named(harness: Harness) -> Re
 }
 
 async fn a_module_waits_in_its_own_form(harness: Harness) -> Result<()> {
-    for (form, found, expected, world) in [
-        (Flavor::Module, "context-async", "context-sync", "`module`"),
-        (Flavor::AsyncModule, "context-sync", "context-async", "`module-async`"),
+    for (form, found, expected) in [
+        (Flavor::Module, "context-async", "context-sync"),
+        (Flavor::AsyncModule, "context-sync", "context-async"),
     ] {
-        let component = form.form(greeting()).waits_in_the_other_form().build();
+        let world = world(form);
+        let items = format!("include {world}; import {found};");
+        let component = of_world(&items, |contract| contract);
         let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
         let interface = |name: &str| format!("`pointwork:module/{name}`");
-        for word in ["suspect", &interface(found), &interface(expected), world] {
+        for word in [
+            "suspect",
+            &interface(found),
+            &interface(expected),
+            &format!("`{world}`"),
+        ] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
         }
     }

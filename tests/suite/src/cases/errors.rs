@@ -56,7 +56,7 @@ async fn a_thrown_error_has_headers_and_details(harness: Harness) -> Result<()> 
 async fn details_that_are_not_an_object_are_refused(harness: Harness) -> Result<()> {
     for details in ["[1]", "7", "", "{", r#"{"a":1}x"#] {
         let live = harness
-            .start(AppSpec::new().load("m", at_root(|t| t.get("it", throwing(details).written_by_hand()))))
+            .start(AppSpec::new().load("m", at_root(|t| t.get("it", throwing(details).bytes()))))
             .await?;
         assert_eq!(live.get("/it").await?.status, 500, "{details}");
         let crash = live
@@ -122,7 +122,7 @@ async fn details_of_a_failure_that_are_not_an_object_are_dropped(harness: Harnes
         .header("x-bad\n", "1")
         .details("[]")
         .fails("conflict", 409)
-        .written_by_hand();
+        .bytes();
     let live = harness
         .start(passing(AppSpec::new()).channel(Flavor::Module, Channel::new("db").on("one", fails)))
         .await?;

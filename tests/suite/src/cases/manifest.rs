@@ -6,7 +6,7 @@ use pointwork::ModuleInfo;
 use super::at_root;
 use crate::case::{Harness, Live, cases};
 use crate::flavor::Flavor;
-use crate::guest::{Channel, Controller, Discovery, Guest, Program, Step};
+use crate::guest::{Channel, Controller, Discovery, Flood, Guest, Program, Step};
 use crate::subject::AppSpec;
 
 cases![
@@ -47,38 +47,25 @@ async fn a_manifest_that_differs_when_it_is_read_again_is_refused(harness: Harne
 }
 
 async fn a_manifest_over_its_bounds_is_refused(harness: Harness) -> Result<()> {
-    const MANY: usize = 10_001;
-    let numbers = || (0..MANY).map(|number| number.to_string());
-    let things = || Controller::new("Things", "/");
-    let controllers = numbers().fold(Guest::new(), |guest, name| {
-        guest.controller(Controller::new(&name, "/"))
-    });
-    let routes = numbers().fold(things(), |things, path| things.get(&path, Program::new()));
-    let paths: Vec<_> = numbers().collect();
-    let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-    let paths = things().route("all", None, &paths, Program::new());
-    let channels = numbers().fold(Guest::new(), |guest, name| guest.channel(Channel::new(&name)));
-    let listeners = numbers().fold(Channel::new("db"), |channel, event| channel.on(&event, Program::new()));
-    let uses = numbers().fold(Guest::new(), |guest, event| guest.uses(&event));
-    for (guest, declared) in [
-        (controllers, "controllers"),
-        (Guest::with(routes), "routes"),
-        (Guest::with(paths), "routes"),
-        (channels, "channels"),
-        (Guest::new().channel(listeners), "listeners"),
-        (uses, "used events"),
+    for (list, declared) in [
+        (Flood::Controllers, "controllers"),
+        (Flood::Routes, "routes"),
+        (Flood::Paths, "routes"),
+        (Flood::Channels, "channels"),
+        (Flood::Listeners, "listeners"),
+        (Flood::Events, "used events"),
     ] {
-        // The guest's code is not what is tested; thousands of empty functions compile for seconds.
-        refusal(&harness, guest.without_code(), &["10001", declared, "10000"]).await?;
+        let things = Controller::new("Things", "/").get("it", Program::new());
+        let db = Channel::new("db").on("one", Program::new());
+        let guest = Guest::with(things).channel(db).uses("db:one").flood(list, 10_001);
+        refusal(&harness, guest, &["10001", declared, "10000"]).await?;
     }
     Ok(())
 }
 
 async fn a_manifest_over_its_size_is_refused(harness: Harness) -> Result<()> {
-    let long = "x".repeat(1024 * 1024);
-    let guest = (0..8).fold(Guest::new().written_by_hand(), |guest, _| {
-        guest.metadata("description", &long)
-    });
+    let long = "x".repeat(128 * 1024);
+    let guest = Guest::new().metadata("description", &long).flood(Flood::Metadata, 64);
     refusal(&harness, guest, &["its manifest is over 8388608 bytes"]).await
 }
 
@@ -171,18 +158,15 @@ async fn the_package_the_sdk_and_the_used_events_are_shown(harness: Harness) -> 
     let guest = Guest::with(Controller::new("Things", "/").get("it", Program::new().step(Step::Count)))
         .package("shop", "1.2.3")
         .uses("db:one")
-        .uses("plain")
-        .written_by_hand();
+        .uses("plain");
     let live = harness.start(AppSpec::new().load("m", guest.build())).await?;
     let told = info(&live)?;
     assert_eq!(
         (told.package.as_deref(), told.package_version.as_deref()),
         (Some("shop"), Some("1.2.3"))
     );
-    assert_eq!(
-        (told.sdk.as_str(), told.language.as_str()),
-        ("pointwork-suite 1", "wat")
-    );
+    let sdk = concat!("pointwork-guest ", env!("CARGO_PKG_VERSION"));
+    assert_eq!((told.sdk.as_str(), told.language.as_str()), (sdk, "program"));
     assert_eq!(told.events_used, ["db:one", "plain"]);
     assert_eq!(
         live.get("/it").await?.text(),

@@ -1,14 +1,17 @@
-//! Turns a core module into a component, and makes malformed variants of a good one.
+//! Turns a core module into a component, and makes components that no SDK makes: variants of a good one, and those of other worlds.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use memchr::memmem;
 use pointwork_wasi::{ADAPTER, MODULE};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, WorldId};
-
-use super::imports::ForeignItem;
-use super::{Guest, module};
+use wasm_encoder::{
+    ComponentImportSection, ComponentSection as _, ComponentSectionId, ComponentTypeRef, ComponentTypeSection,
+    ComponentValType, InstanceSection, InstanceType, ModuleArg, PrimitiveValType, RawSection, TypeBounds,
+};
+use wasmparser::{Validator, WasmFeatures};
+use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
+use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve, WorldId};
 
 /// The folder of the contract.
 pub fn wit_dir() -> PathBuf {
@@ -19,7 +22,7 @@ pub fn wit_dir() -> PathBuf {
 ///
 /// # Errors
 /// If the contract does not parse or has no such world.
-pub fn contract(world: &str) -> Result<(Resolve, WorldId)> {
+fn contract(world: &str) -> Result<(Resolve, WorldId)> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(wit_dir())?;
     let world = resolve.select_world(&[package], Some(world))?;
@@ -49,62 +52,68 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().validate(true).module(module)?.encode()
 }
 
-pub(super) fn build(guest: &Guest) -> Result<Vec<u8>> {
-    let own = own_version()?;
-    let version = guest.contract_version.as_deref().unwrap_or(&own);
-    let worlds = worlds(guest);
-    let mut module = wat::parse_str(module::text(guest, version))?;
-    let is_plain = guest.contract_version.is_none()
-        && guest.foreign_import.is_none()
-        && guest.later_import.is_none()
-        && !guest.waits_in_the_other_form;
-    if let ([world], true) = (worlds.as_slice(), is_plain) {
-        return componentize(module, world);
-    }
-    let mut resolve = Resolve::default();
-    let mut text = contract_text()?.replace(&own, version);
-    if let Some(function) = &guest.later_import {
-        text = text.replace("interface log {", &format!("interface log {{ {function}: func();"));
-    }
-    let chosen = "probe";
-    text.push_str(&format!("world {chosen} {{ "));
-    for world in worlds {
-        text.push_str(&format!("include {world}; "));
-    }
-    if guest.waits_in_the_other_form {
-        let other = if guest.asynchronous { "sync" } else { "async" };
-        text.push_str(&format!("import context-{other}; import events-{other}; "));
-    }
-    if let Some(foreign) = &guest.foreign_import {
-        resolve.push_str("foreign.wit", &foreign_package(foreign)?)?;
-        text.push_str(&format!("import {foreign}; "));
-    }
-    text.push_str("}\n");
-    let package = resolve.push_str("contract.wit", &text)?;
-    let world = resolve.select_world(&[package], Some(chosen))?;
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
-    encode(&module)
-}
-
-/// The worlds of the contract that the guest targets: one, unless it mixes the two forms.
-fn worlds(guest: &Guest) -> Vec<&'static str> {
-    match (guest.mixed_forms, guest.asynchronous) {
-        (true, _) => vec!["module", "module-async"],
-        (false, false) => vec!["module"],
-        (false, true) => vec!["module-async"],
+/// Makes a component of another version of the contract. Both versions have the same length, so that each name keeps its length.
+pub(super) fn set_contract_version(component: &mut [u8], version: &str) {
+    let package = b"pointwork:module/";
+    let names: Vec<_> = memmem::find_iter(component, package).collect();
+    for name in names {
+        let name = &mut component[name + package.len()..];
+        let is_of_interface = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'-';
+        let at = name.iter().take_while(|byte| is_of_interface(byte)).count();
+        if name.get(at) == Some(&b'@') {
+            name[at + 1..][..version.len()].copy_from_slice(version.as_bytes());
+        }
     }
 }
 
-/// The version of the contract in this repository.
-fn own_version() -> Result<String> {
-    let mut resolve = Resolve::default();
-    let (package, _) = resolve.push_dir(wit_dir())?;
-    let version = resolve.packages[package]
-        .name
-        .version
-        .as_ref()
-        .context("the contract has no version")?;
-    Ok(version.to_string())
+/// Adds an import of an interface that the code of the component does not use. The import has an item that the host has, where the host
+/// has the interface.
+pub(super) fn import_interface(component: &mut Vec<u8>, interface: &str) {
+    let mut validator = Validator::new_with_features(features());
+    let known = validator.validate_all(component).expect("the component is valid");
+    let mut item = InstanceType::new();
+    match interface.split('@').next() {
+        Some("wasi:filesystem/types") => {
+            item.export("descriptor", ComponentTypeRef::Type(TypeBounds::SubResource));
+        }
+        Some("wasi:random/random") => {
+            let result = ComponentValType::Primitive(PrimitiveValType::U64);
+            item.ty().function().params([("", result); 0]).result(Some(result));
+            item.export("get-random-u64", ComponentTypeRef::Func(0));
+        }
+        _ => {
+            item.ty()
+                .function()
+                .params([("", ComponentValType::Type(0)); 0])
+                .result(None);
+            item.export("probe", ComponentTypeRef::Func(0));
+        }
+    }
+    let mut types = ComponentTypeSection::new();
+    types.instance(&item);
+    types.append_to_component(component);
+    let mut imports = ComponentImportSection::new();
+    let number = known.as_ref().component_type_count();
+    imports.import(interface, ComponentTypeRef::Instance(number));
+    imports.append_to_component(component);
+}
+
+/// A component of a world that the contract does not have. `items` are the imports, exports and includes of the world, and `change` is
+/// made to the text of the contract before. Every function of the component traps: the host refuses the component for its world.
+///
+/// # Panics
+/// If the text is no WIT.
+pub fn of_world(items: &str, change: impl FnOnce(String) -> String) -> Vec<u8> {
+    let build = || -> Result<Vec<u8>> {
+        let mut resolve = Resolve::default();
+        let contract = change(contract_text()?);
+        let package = resolve.push_str("contract.wit", &format!("{contract}world probe {{ {items} }}\n"))?;
+        let world = resolve.select_world(&[package], Some("probe"))?;
+        let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+        encode(&module)
+    };
+    build().unwrap_or_else(|error| panic!("the component of the world `{items}` does not build: {error:#}"))
 }
 
 /// All files of the contract, concatenated.
@@ -114,13 +123,13 @@ fn contract_text() -> Result<String> {
         .collect::<Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "wit"));
     files.sort();
-    let mut header = None;
     let mut text = String::new();
+    let mut header = None;
     for file in files {
         for line in std::fs::read_to_string(&file)?.lines() {
             if line.starts_with("package ") {
                 header = Some(line.to_owned());
-            } else if !line.trim_start().starts_with("///") {
+            } else {
                 text.push_str(line);
                 text.push('\n');
             }
@@ -129,20 +138,6 @@ fn contract_text() -> Result<String> {
     Ok(format!(
         "{}\n{text}",
         header.context("no file of the contract has a package line")?
-    ))
-}
-
-/// A package with the interface that `foreign` names, and one function in it.
-fn foreign_package(foreign: &str) -> Result<String> {
-    let (package, rest) = foreign
-        .split_once('/')
-        .context("expected `namespace:package/interface@version`")?;
-    let (interface, version) = rest
-        .split_once('@')
-        .context("expected `namespace:package/interface@version`")?;
-    Ok(format!(
-        "package {package}@{version};\ninterface {interface} {{ {} }}\n",
-        ForeignItem::find(foreign).wit
     ))
 }
 
@@ -177,11 +172,12 @@ pub fn laden(component: &[u8], functions: usize, length: usize) -> Vec<u8> {
 /// The same component with another core module, as text, in it.
 pub fn with_module(component: &[u8], text: &str) -> Vec<u8> {
     let module = wat::parse_str(text).unwrap_or_else(|error| panic!("the module does not build: {error}"));
+    let section = RawSection {
+        id: ComponentSectionId::CoreModule.into(),
+        data: &module,
+    };
     let mut laden = component.to_vec();
-    // Section 1 of a component is a core module.
-    laden.push(1);
-    laden.extend(leb128(u32::try_from(module.len()).expect("a short module")));
-    laden.extend_from_slice(&module);
+    section.append_to_component(&mut laden);
     laden
 }
 
@@ -200,29 +196,13 @@ pub fn with_instances(component: &[u8], text: &str, count: u32) -> Vec<u8> {
             _ => {}
         }
     }
-    let mut section = leb128(count);
+    let mut instances = InstanceSection::new();
     for _ in 0..count {
-        // Instantiate that module, without arguments.
-        section.push(0);
-        section.extend(leb128(number));
-        section.push(0);
+        instances.instantiate(number, [("", ModuleArg::Instance(0)); 0]);
     }
     let mut component = with_module(component, text);
-    // Section 2 has core instances.
-    component.push(2);
-    component.extend(leb128(u32::try_from(section.len()).expect("a short section")));
-    component.extend(section);
+    instances.append_to_component(&mut component);
     component
-}
-
-fn leb128(mut number: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-    bytes
 }
 
 /// A component of another world, which does not use the contract.
@@ -246,8 +226,6 @@ pub fn foreign_component() -> Vec<u8> {
 /// # Errors
 /// If no prefix validates.
 pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
-    let mut validator_features = wasmparser::WasmFeatures::default();
-    validator_features.insert(wasmparser::WasmFeatures::CM_ASYNC);
     let mut ends = Vec::new();
     let mut last_export = 0;
     let mut depth = 0usize;
@@ -267,10 +245,14 @@ pub fn truncated_component(component: &[u8]) -> Result<Vec<u8>> {
         }
     }
     let valid = |end: usize| {
-        let mut validator = wasmparser::Validator::new_with_features(validator_features);
+        let mut validator = Validator::new_with_features(features());
         validator.validate_all(&component[..end]).is_ok()
     };
     let cut = ends.into_iter().rev().find(|&end| end < last_export && valid(end));
     ensure!(cut.is_some(), "no prefix of the component validates");
     Ok(component[..cut.unwrap_or_default()].to_vec())
+}
+
+fn features() -> WasmFeatures {
+    WasmFeatures::default() | WasmFeatures::CM_ASYNC
 }

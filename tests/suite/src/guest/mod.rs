@@ -5,23 +5,14 @@
 //! programs; see [`languages`](crate::languages). Nothing checks the declarations here: an invalid method, a pattern that does
 //! not parse and a channel without a name reach the host unchanged.
 //!
-//! A guest that is [written by hand](Guest::written_by_hand) becomes a WebAssembly core module with the canonical ABI instead,
-//! and then a component, in milliseconds. Such a guest can do what no SDK does, such as import an interface that the host does
-//! not have.
+//! The built component may be changed behind that, to one that no SDK makes: one of [another version](Guest::contract_version) of the
+//! contract, or with an [import](Guest::importing) that the host does not have.
 
-mod code;
 mod component;
-mod declarations;
-mod ends;
-mod imports;
-mod layout;
-mod module;
 mod program;
-mod steps;
-mod tasks;
 
 pub use component::{
-    componentize, contract, core_module, finish, foreign_component, laden, truncated_component, wit_dir,
+    componentize, core_module, finish, foreign_component, laden, of_world, truncated_component, wit_dir,
     with_instances, with_module,
 };
 pub use program::{End, Program, ReplyBody, Step};
@@ -32,32 +23,29 @@ pub struct Guest {
     pub(crate) controllers: Vec<Controller>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) asynchronous: bool,
-    pub(crate) mixed_forms: bool,
     pub(crate) contract_version: Option<String>,
     pub(crate) foreign_import: Option<String>,
-    pub(crate) later_import: Option<String>,
-    pub(crate) waits_in_the_other_form: bool,
     pub(crate) described: Vec<Step>,
     pub(crate) started: Vec<Step>,
     pub(crate) package: Option<(String, String)>,
     pub(crate) uses: Vec<String>,
     pub(crate) metadata: Vec<(String, String)>,
     pub(crate) discovery: Discovery,
-    pub(crate) without_code: bool,
     pub(crate) flood: Option<(Flood, u32)>,
-    written_by_hand: bool,
 }
 
-/// A list of the manifest that a guest makes long without any bytes in its component: its entries are zeros.
+/// A list of the manifest whose last entry a guest repeats, without any bytes in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
     /// The controllers.
     Controllers,
-    /// The routes of each controller.
+    /// The routes of the last controller.
     Routes,
+    /// The paths of the last route of the last controller.
+    Paths,
     /// The channels.
     Channels,
-    /// The listeners of each channel.
+    /// The listeners of the last channel.
     Listeners,
     /// The events that it uses.
     Events,
@@ -67,9 +55,10 @@ pub enum Flood {
 
 impl Flood {
     /// All lists.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Controllers,
         Self::Routes,
+        Self::Paths,
         Self::Channels,
         Self::Listeners,
         Self::Events,
@@ -150,46 +139,10 @@ impl Guest {
         self
     }
 
-    /// Writes the component by hand, without an SDK, so that the guest can do what an SDK refuses.
-    #[must_use]
-    pub fn written_by_hand(mut self) -> Self {
-        self.written_by_hand = true;
-        self
-    }
-
-    /// Whether the guest is written by hand, or has a property that no module of an SDK can have.
-    pub(crate) fn is_written_by_hand(&self) -> bool {
-        self.written_by_hand
-            || self.mixed_forms
-            || self.waits_in_the_other_form
-            || self.contract_version.is_some()
-            || self.foreign_import.is_some()
-            || !self.started.is_empty()
-            || self.flood.is_some()
-            || self.without_code
-            || self.programs().any(Program::is_written_by_hand)
-    }
-
-    /// The programs of handlers and listeners.
-    fn programs(&self) -> impl Iterator<Item = &Program> {
-        let routes = self.controllers.iter().flat_map(|controller| &controller.routes);
-        let listeners = self.channels.iter().flat_map(|channel| &channel.listeners);
-        routes
-            .map(|route| &route.program)
-            .chain(listeners.map(|listener| &listener.program))
-    }
-
     /// Targets the asynchronous world. An instance has several calls in flight.
     #[must_use]
     pub fn asynchronous(mut self) -> Self {
         self.asynchronous = true;
-        self
-    }
-
-    /// Exports handlers and listeners of both forms; the contract has no such world.
-    #[must_use]
-    pub fn mixed_forms(mut self) -> Self {
-        self.mixed_forms = true;
         self
     }
 
@@ -204,21 +157,6 @@ impl Guest {
     #[must_use]
     pub fn importing(mut self, interface: &str) -> Self {
         self.foreign_import = Some(interface.to_owned());
-        self
-    }
-
-    /// Is built against a later version of the contract, of which it imports this function of the interface `log`.
-    #[must_use]
-    pub fn importing_later(mut self, version: &str, function: &str) -> Self {
-        self.later_import = Some(function.to_owned());
-        self.contract_version(version)
-    }
-
-    /// Imports the functions that wait of the other form. Its own code is synchronous, like that of a language without async:
-    /// an instance has one call in flight at a time.
-    #[must_use]
-    pub fn waits_in_the_other_form(mut self) -> Self {
-        self.waits_in_the_other_form = true;
         self
     }
 
@@ -250,17 +188,10 @@ impl Guest {
         self
     }
 
-    /// Declares so many entries of a list, instead of its own.
+    /// Declares the last entry of a list so many times.
     #[must_use]
-    pub fn flood(mut self, list: Flood, entries: u32) -> Self {
-        self.flood = Some((list, entries));
-        self
-    }
-
-    /// Leaves the programs out: handlers and listeners trap.
-    #[must_use]
-    pub fn without_code(mut self) -> Self {
-        self.without_code = true;
+    pub fn flood(mut self, list: Flood, times: u32) -> Self {
+        self.flood = Some((list, times));
         self
     }
 
@@ -278,20 +209,19 @@ impl Guest {
         self
     }
 
-    /// Whether an instance has several calls in flight.
-    fn is_concurrent(&self) -> bool {
-        self.asynchronous && !self.mixed_forms && !self.waits_in_the_other_form
-    }
-
     /// The bytes of the component.
     ///
     /// # Panics
     /// If the guest cannot be built, or a program has a step of the other role: the test is wrong.
     pub fn build(&self) -> Vec<u8> {
-        if let Some(component) = crate::languages::build(self) {
-            return component;
+        let mut component = crate::languages::build(self);
+        if let Some(version) = &self.contract_version {
+            component::set_contract_version(&mut component, version);
         }
-        component::build(self).unwrap_or_else(|error| panic!("a synthetic guest does not build: {error:#}"))
+        if let Some(interface) = &self.foreign_import {
+            component::import_interface(&mut component, interface);
+        }
+        component
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Program {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) details: Option<String>,
     pub(crate) end: End,
-    written_by_hand: bool,
+    pub(crate) is_unchecked: bool,
 }
 
 /// One step of a [`Program`].
@@ -131,6 +131,8 @@ pub enum Step {
     LogFrom(String),
     /// The same with fields.
     LogWith(Vec<(String, String)>),
+    /// The same with one field so many times. The guest has the field in its memory once.
+    LogRepeated((String, String), u32),
     /// Reports the text to the host as the message of a panic, and empties the text.
     Panicked,
     /// The same with the type of the exception, and with frames: function, file and line of each.
@@ -172,8 +174,6 @@ pub enum End {
     Loop,
     /// Unbounded growth of memory.
     Hog,
-    /// Unbounded growth of a table.
-    TableHog,
     /// Unbounded recursion.
     Overflow,
 }
@@ -186,7 +186,7 @@ impl Default for Program {
             headers: Vec::new(),
             details: None,
             end: End::Reply(ReplyBody::Text),
-            written_by_hand: false,
+            is_unchecked: false,
         }
     }
 }
@@ -278,19 +278,12 @@ impl Program {
         self
     }
 
-    /// Writes the guest of this program by hand, for headers and details that an SDK refuses; see
-    /// [`Guest::written_by_hand`](super::Guest::written_by_hand).
+    /// Gives the headers and details of the end to the host byte by byte, without the checks of the SDK. The case tests the checks of
+    /// the host.
     #[must_use]
-    pub fn written_by_hand(mut self) -> Self {
-        self.written_by_hand = true;
+    pub fn bytes(mut self) -> Self {
+        self.is_unchecked = true;
         self
-    }
-
-    /// Whether the guest of this program is written by hand. No module of an SDK grows a table, or calls an event whose name is
-    /// not UTF-8.
-    pub(crate) fn is_written_by_hand(&self) -> bool {
-        let is_raw = |step: &Step| matches!(step, Step::CallBytes(_));
-        self.written_by_hand || self.end == End::TableHog || self.steps.iter().any(is_raw)
     }
 
     /// Sets the kind of the reply.

@@ -5,9 +5,6 @@
 //! of the component. The guests of a case are in Rust. While a case [speaks](Language::speaking) another language, every guest
 //! that it builds in a form of that language is in that language; a guest that no module in the language can be is a failure
 //! with the reason, which `<language>.toml` declares of the case.
-//!
-//! A case that feeds the host what no SDK produces asks for a guest that is
-//! [written by hand](Guest::written_by_hand).
 
 mod declared;
 mod has_guest;
@@ -28,7 +25,6 @@ use crate::fixtures::{Fixture, typescript};
 use crate::guest::Guest;
 
 pub use declared::Declared;
-pub use modules::build_in;
 pub use worker::compiled;
 
 /// A language of guests.
@@ -108,21 +104,19 @@ impl Language {
     }
 }
 
-/// The guest, made with the SDK of the language that the case speaks, or of Rust if that language does not have the form. `None`
-/// for a guest that is written by hand, and in a program that has no folder for the built modules.
+/// The guest, made with the SDK of the language that the case speaks, or of Rust if that language does not have the form.
 ///
 /// # Panics
 /// If no module in the language can be such a guest.
-pub(crate) fn build(guest: &Guest) -> Option<Vec<u8>> {
+pub(crate) fn build(guest: &Guest) -> Vec<u8> {
     let spoken = SPEAKS.get().filter(|language| language.has(guest.asynchronous));
     if spoken.is_some() {
         HAS_BUILT.set(true);
     }
-    let is_in_rust = !guest.is_written_by_hand() && modules::is_directory_set();
-    let language = spoken.or(is_in_rust.then_some(Language::Rust))?;
+    let language = spoken.unwrap_or(Language::Rust);
     let program = program::of(guest, language);
     let program = program.unwrap_or_else(|reason| panic!("not in {}: {reason}", language.name()));
-    Some(with(language, guest.asynchronous, &program))
+    with(language, guest.asynchronous, &program)
 }
 
 fn with(language: Language, asynchronous: bool, program: &Value) -> Vec<u8> {
@@ -155,7 +149,7 @@ pub(crate) fn twin(fixture: Fixture) -> Option<Result<Arc<[u8]>>> {
     Some(match language {
         // The fixtures are in Rust.
         Language::Rust => return None,
-        Language::TypeScript => typescript::build(modules::directory(), &format!("twins/{name}.ts")).map(Arc::from),
+        Language::TypeScript => typescript::build(&modules::directory(), &format!("twins/{name}.ts")).map(Arc::from),
         Language::Python => Ok(with(language, asynchronous, &json!({ "twin": name })).into()),
     })
 }
@@ -211,14 +205,24 @@ fn not_in_python(reason: &str) {
     }
 }
 
-/// The program that compiles the components of a case, if modules are built.
+/// The program that compiles the components of a case, if the program of the tests is one.
 pub(crate) fn compiler() -> Option<Worker> {
-    if !modules::is_directory_set() {
-        return None;
-    }
+    let is_worker = worker::is_this_program();
+    is_worker.then(compiler_command).map(|command| {
+        let arguments = command[1..].iter();
+        arguments.fold(Worker::new(&command[0]), Worker::argument)
+    })
+}
+
+/// The variable of the environment, with its value, by which a debug build of a binding compiles components as [`compiler`] does.
+pub fn compiler_of_bindings() -> (&'static str, String) {
+    (worker::VARIABLE, json!(compiler_command()).to_string())
+}
+
+fn compiler_command() -> Vec<String> {
     let mut places = modules::places(Language::Rust);
     if let Some(language) = SPEAKS.get() {
         places.extend(modules::places(language));
     }
-    Some(worker::of(modules::directory(), &places))
+    worker::command(&modules::directory(), &places)
 }

@@ -1,5 +1,6 @@
 //! The built modules, one for each form of a language.
 
+use std::env;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread;
@@ -7,10 +8,7 @@ use std::thread;
 use anyhow::Result;
 
 use super::{Language, slot};
-use crate::fixtures::{RUNNER, guests_dir, python_guest, rust, typescript};
-
-/// The folder of the built modules and of their compiled code.
-static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+use crate::fixtures::{python_guest, rust, typescript};
 
 static RUST: OnceLock<Vec<Module>> = OnceLock::new();
 static TYPESCRIPT: OnceLock<Vec<Module>> = OnceLock::new();
@@ -22,17 +20,16 @@ pub(super) struct Module {
     pub(super) place: usize,
 }
 
-/// Sets the folder in which modules are built; it outlives the run.
-pub fn build_in(directory: PathBuf) {
-    DIRECTORY.get_or_init(|| directory);
-}
-
-pub(super) fn is_directory_set() -> bool {
-    DIRECTORY.get().is_some()
-}
-
-pub(super) fn directory() -> &'static PathBuf {
-    DIRECTORY.get().expect("the folder is set")
+/// The folder of the built modules and of their compiled code: `tmp/languages` in the target folder of this program. It outlives the
+/// run, and all programs of the tests share it.
+pub(super) fn directory() -> PathBuf {
+    let program = env::current_exe().expect("the program has a path");
+    // target/debug/deps/program
+    let target = program
+        .ancestors()
+        .nth(3)
+        .expect("cargo built the program in a target folder");
+    target.join("tmp/languages")
 }
 
 /// The module of a form.
@@ -68,10 +65,11 @@ fn all(language: Language) -> &'static [Module] {
 
 /// An entry is a file of the module, or the features of its crate.
 fn build(language: Language, entry: &str) -> Result<Module> {
+    let directory = directory();
     let component = match language {
-        Language::Rust => rust::build(&guests_dir().join(RUNNER), directory(), rust::PLAIN, "guest", entry)?,
-        Language::TypeScript => typescript::build(directory(), entry)?,
-        Language::Python => python_guest::build(directory(), entry)?,
+        Language::Rust => rust::build_runner(&directory, entry)?,
+        Language::TypeScript => typescript::build(&directory, entry)?,
+        Language::Python => python_guest::build(&directory, entry)?,
     };
     let place = slot::find(&component)?;
     Ok(Module { component, place })

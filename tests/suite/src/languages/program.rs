@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::Language;
-use crate::guest::{Channel, Controller, Discovery, End, Guest, Program, ReplyBody, Step};
+use crate::guest::{Channel, Controller, Discovery, End, Flood, Guest, Program, ReplyBody, Step};
 
 /// What a module in the language cannot do, with the reason.
 type Cannot = &'static str;
@@ -24,7 +24,6 @@ const TARGET: Cannot = "the lines of `log` have the target of the SDK";
 const PRINTS: Cannot = "what a module prints goes to the log by the SDK, which ends the lines";
 const NAME: Cannot = "a text that crosses the boundary is well-formed Unicode";
 const HEADER: Cannot = "the value of a header is a text, which is sent as UTF-8";
-const TABLE: Cannot = "a module has no tables that it could grow";
 
 /// # Errors
 /// What the guest does that no module in the language can.
@@ -32,15 +31,10 @@ pub(super) fn of(guest: &Guest, language: Language) -> Result<Value, Cannot> {
     if language == Language::Rust {
         return in_rust(guest);
     }
-    if guest.discovery != Discovery::Declares || guest.flood.is_some() || guest.without_code {
+    if guest.discovery != Discovery::Declares || guest.flood.is_some() {
         return Err(MANIFEST);
     }
-    if guest.mixed_forms
-        || guest.contract_version.is_some()
-        || guest.foreign_import.is_some()
-        || guest.later_import.is_some()
-        || guest.waits_in_the_other_form
-    {
+    if guest.contract_version.is_some() || guest.foreign_import.is_some() {
         return Err(CONTRACT);
     }
     if !guest.described.is_empty() || !guest.started.is_empty() {
@@ -63,7 +57,34 @@ fn in_rust(guest: &Guest) -> Result<Value, Cannot> {
         Discovery::Differs => json!("differs"),
     };
     declared["described"] = json!(steps(&guest.described, Language::Rust)?);
+    declared["started"] = json!(steps(&guest.started, Language::Rust)?);
+    if let Some((list, times)) = guest.flood {
+        let last = last_entry(&mut declared, list);
+        *last = repeated(last.take(), times);
+    }
     Ok(declared)
+}
+
+/// An entry that is there so many times.
+fn repeated(entry: Value, times: u32) -> Value {
+    json!({ "times": times, "of": entry })
+}
+
+/// The entry that a flood repeats.
+fn last_entry(declared: &mut Value, list: Flood) -> &mut Value {
+    let path: &[&str] = match list {
+        Flood::Controllers => &["controllers"],
+        Flood::Routes => &["controllers", "routes"],
+        Flood::Paths => &["controllers", "routes", "paths"],
+        Flood::Channels => &["channels"],
+        Flood::Listeners => &["channels", "listeners"],
+        Flood::Events => &["uses"],
+        Flood::Metadata => &["metadata"],
+    };
+    path.iter().fold(declared, |value, name| {
+        let last = value[name].as_array_mut().and_then(|entries| entries.last_mut());
+        last.expect("the list has an entry")
+    })
 }
 
 fn declared(guest: &Guest, language: Language) -> Result<Value, Cannot> {
@@ -169,7 +190,10 @@ fn program(program: &Program, language: Language) -> Result<Value, Cannot> {
     if !program.headers.is_empty() {
         told["headers"] = headers(&program.headers, language)?;
     }
-    if let Some(details) = &program.details {
+    if program.is_unchecked && language == Language::Rust {
+        told["bytes"] = json!(true);
+        told["details"] = json!(program.details);
+    } else if let Some(details) = &program.details {
         let object = serde_json::from_str::<Map<String, Value>>(details);
         told["details"] = json!(object.map_err(|_| DETAILS)?);
     }
@@ -189,9 +213,13 @@ fn program(program: &Program, language: Language) -> Result<Value, Cannot> {
     Ok(told)
 }
 
+/// A character for each byte.
+fn latin1(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
 /// In Rust and TypeScript, header values have a character for each byte.
 fn headers(headers: &[(String, Vec<u8>)], language: Language) -> Result<Value, Cannot> {
-    let latin1 = |value: &[u8]| value.iter().copied().map(char::from).collect();
     let text = |value: &[u8]| match language {
         Language::Rust | Language::TypeScript => Ok(latin1(value)),
         Language::Python => String::from_utf8(value.to_vec()).map_err(|_| HEADER),
@@ -216,7 +244,6 @@ fn end(end: End, language: Language) -> Result<Value, Cannot> {
         End::Overflow => json!(["overflow"]),
         End::Keep if language == Language::Rust => json!(["keep"]),
         End::Keep => return Err(KEPT),
-        End::TableHog => return Err(TABLE),
     })
 }
 
@@ -252,6 +279,7 @@ fn step(step: &Step, language: Language) -> Result<Value, Cannot> {
         Step::Count => json!(["count"]),
         Step::Call(event) => json!(["call", event, "application/json"]),
         Step::CallAs(event, content_type) => json!(["call", event, content_type]),
+        Step::CallBytes(event) if language == Language::Rust => json!(["call-bytes", latin1(event)]),
         Step::CallBytes(_) => return Err(NAME),
         Step::Emit(event) => json!(["emit", event]),
         Step::HandOver(event) => json!(["hand-over", event]),
@@ -279,6 +307,10 @@ fn step(step: &Step, language: Language) -> Result<Value, Cannot> {
         Step::LogFrom(_) if language == Language::TypeScript => return Err(TARGET),
         Step::LogFrom(target) => json!(["log-from", target]),
         Step::LogWith(fields) => json!(["log", fields]),
+        Step::LogRepeated(field, times) if language == Language::Rust => {
+            json!(["log", [repeated(json!(field), *times)]])
+        }
+        Step::LogRepeated(field, times) => json!(["log", vec![field; *times as usize]]),
         Step::Panicked => match language {
             Language::Rust => json!(["panicked"]),
             Language::TypeScript => json!(["panicked", "Error"]),

@@ -9,10 +9,10 @@ use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, process};
 
 use anyhow::{Context as _, Result, ensure};
-use pointwork::Worker;
 use serde_json::Value;
 
 use super::slot;
@@ -24,21 +24,33 @@ const COMPILE: &str = "compile";
 /// The length of the place at the end of a file.
 const PLACE: u64 = size_of::<u64>() as u64;
 
-/// This worker: the program of the tests itself, with the folder of its files and the places of programs in the modules.
-pub(super) fn of(directory: &Path, places: &[usize]) -> Worker {
-    let program = env::current_exe().expect("the program has a path");
-    let worker = Worker::new(program).argument(WITH_PROGRAM).argument(directory);
-    places
-        .iter()
-        .fold(worker, |worker, place| worker.argument(place.to_string()))
+/// The variable that a debug build of a binding reads: a JSON array with a program and its arguments.
+pub(super) const VARIABLE: &str = "POINTWORK_DEBUG_COMPILER";
+
+/// Whether the program of the tests has called [`compiled`], so that it is a worker.
+static IS_WORKER: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn is_this_program() -> bool {
+    IS_WORKER.load(Ordering::Relaxed)
 }
 
-/// Compiles, if that is what this process was started for.
+/// This worker: the program of the tests itself and its arguments, which are the folder of its files and the places of programs in the
+/// modules.
+pub(super) fn command(directory: &Path, places: &[usize]) -> Vec<String> {
+    let program = env::current_exe().expect("the program has a path");
+    let path = |path: &Path| path.to_str().expect("a path is UTF-8").to_owned();
+    let first = [path(&program), WITH_PROGRAM.to_owned(), path(directory)];
+    first.into_iter().chain(places.iter().map(usize::to_string)).collect()
+}
+
+/// Compiles, if that is what this process was started for. A program that calls this function first is the worker of its own
+/// applications from then on.
 #[expect(
     clippy::print_stderr,
     reason = "the application reads the standard error of its worker"
 )]
 pub fn compiled() -> Option<ExitCode> {
+    IS_WORKER.store(true, Ordering::Relaxed);
     let mut arguments = env::args_os().skip(1);
     let done = match arguments.next()?.to_str()? {
         COMPILE => pointwork::compile_worker().map_err(anyhow::Error::from),

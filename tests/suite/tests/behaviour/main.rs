@@ -33,7 +33,7 @@ use pointwork_suite::case::Case;
 use pointwork_suite::cases;
 use pointwork_suite::differences::Probe;
 use pointwork_suite::fixtures::{Fixture, Fixtures};
-use pointwork_suite::languages::{Language, build_in, compiled};
+use pointwork_suite::languages::{Language, compiled};
 use pointwork_suite::matrix::Matrix;
 use pointwork_suite::rows::Rows;
 use pointwork_suite::subject::Subject;
@@ -62,7 +62,6 @@ fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--rows") {
         return print_rows();
     }
-    build_in(directory.join("languages"));
     let matrix = Matrix::selected();
     let fixtures = Fixtures::new(directory);
     let mut trials = Vec::new();

@@ -9,7 +9,7 @@ use pointwork::{ModuleLimits, ModuleOptions};
 use super::{adding, calling};
 use crate::case::{Harness, cases};
 use crate::flavor::Flavor;
-use crate::guest::{Channel, Controller, Discovery, Guest, Program};
+use crate::guest::{Channel, Controller, Discovery, Guest, Program, of_world};
 use crate::subject::{AppSpec, Step};
 
 cases![
@@ -21,7 +21,7 @@ cases![
     a_module_and_the_host_with_one_listener_are_both_named: C1, C3;
     two_modules_may_share_a_channel: C1, C3;
     a_refused_channel_module_leaves_the_application_as_it_was: C1, C3;
-    two_forms_in_one_module_are_refused: C3 of sdk;
+    two_forms_in_one_module_are_refused: C3 without guest;
     a_module_of_channels_alone_has_no_routes: C1, C3, M5 of sdk;
     a_channel_module_gets_no_capability_by_default: C5;
     a_module_that_traps_when_asked_for_its_channels_is_refused: C1;
@@ -175,9 +175,8 @@ async fn a_refused_channel_module_leaves_the_application_as_it_was(harness: Harn
 }
 
 async fn two_forms_in_one_module_are_refused(harness: Harness) -> Result<()> {
-    let things = Controller::new("Things", "/").get("it", Program::text("a"));
-    let guest = Guest::with(things).channel(adding("db", "one", "row")).mixed_forms();
-    is_refused(&harness, guest.build().into(), &["handlers", "handlers-async"]).await
+    let component = of_world("include module; include module-async;", |contract| contract);
+    is_refused(&harness, component.into(), &["handlers", "handlers-async"]).await
 }
 
 async fn a_module_of_channels_alone_has_no_routes(harness: Harness) -> Result<()> {

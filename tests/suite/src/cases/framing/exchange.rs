@@ -23,6 +23,10 @@ pub(super) enum Shape {
     StreamOfMany,
 }
 
+/// A long body is this part, doubled so many times.
+pub(super) const LONG_PART: &str = "HTTP/1.1 200 OK\r\n\r\n";
+pub(super) const LONG_DOUBLED: u32 = 10;
+
 impl Shape {
     pub(super) const ALL: [Self; 7] = [
         Self::None,
@@ -39,7 +43,7 @@ impl Shape {
             Self::None | Self::StreamOfNone => Vec::new(),
             Self::Empty => vec![String::new()],
             Self::Short | Self::StreamOfOne => vec!["12345".to_owned()],
-            Self::Long => vec!["HTTP/1.1 200 OK\r\n\r\n".repeat(1000)],
+            Self::Long => vec![LONG_PART.repeat(1 << LONG_DOUBLED)],
             Self::StreamOfMany => (0..20).map(|nth| format!("{nth}\r\n0\r\n\r\n")).collect(),
         }
     }

@@ -299,8 +299,8 @@ async fn a_call_past_the_limit_leaves_its_neighbours_alone(harness: Harness) -> 
 async fn what_a_guest_passes_at_once_is_bounded(harness: Harness) -> Result<()> {
     // The same text many times: more than the memory of the guest.
     let long = "x".repeat(64 * 1024);
-    let fields = |count| vec![("field".to_owned(), long.clone()); count];
-    let logs = |count| Program::new().step(Step::LogWith(fields(count))).written_by_hand();
+    let field = ("field".to_owned(), long);
+    let logs = |count| Program::new().step(Step::LogRepeated(field.clone(), count));
     for form in Flavor::MODULES {
         let live = harness.start(hoarding(form, logs(8))).await?;
         assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");

@@ -227,7 +227,7 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
     harness: Harness,
 ) -> Result<()> {
     for form in Flavor::MODULES {
-        let whole: Arc<[u8]> = guest_of_version(form, "b").written_by_hand().build().into();
+        let whole: Arc<[u8]> = guest_of_version(form, "b").build().into();
         // The module itself has three core instances, a memory and two tables.
         let all = vec![
             plain(
