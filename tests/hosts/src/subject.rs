@@ -10,6 +10,7 @@ use std::thread;
 use pointwork::ModuleStatus;
 use pointwork_core::{BoxFuture, RouteRecord};
 use pointwork_suite::flavor;
+use pointwork_suite::languages::compiler_of_bindings;
 use pointwork_suite::logs::{self, Source};
 use pointwork_suite::subject::{AppSpec, Control, Refusal, Step, Subject};
 use serde::de::DeserializeOwned;
@@ -130,8 +131,12 @@ impl Subject for InHost {
             let idle = self.host.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let process = match idle {
                 Some(process) => process,
-                None => Process::start(self.host.name, (self.host.command)(), self.host.calls.clone())
-                    .map_err(|error| Refusal::from_error(&error))?,
+                None => {
+                    let mut command = (self.host.command)();
+                    command.envs([compiler_of_bindings()]);
+                    Process::start(self.host.name, command, self.host.calls.clone())
+                        .map_err(|error| Refusal::from_error(&error))?
+                }
             };
             let weak: Weak<dyn Source> = Arc::<Process>::downgrade(&process);
             logs::comes_from(weak);

@@ -14,8 +14,6 @@ mod surroundings;
 
 #[cfg(target_arch = "wasm32")]
 mod exported {
-    use std::sync::Once;
-
     use pointwork_guest::__private::exports::Describe;
     use pointwork_guest::bindings::types::Manifest;
     use pointwork_guest::{Failure, Outcome, Payload};
@@ -38,16 +36,11 @@ mod exported {
         }
     }
 
-    /// Runs the steps that belong to the making of an instance. The linker makes `_initialize` call this function, and the SDK calls
-    /// all such functions again before the first call of an export.
-    extern "C" fn start() {
-        static START: Once = Once::new();
-        START.call_once(|| run::now(Run::<Form>::without_request(&slot::guest().declared["started"])));
+    /// Runs the steps that belong to the making of an instance: the host calls a function of this name when it makes an instance.
+    #[unsafe(export_name = "_initialize")]
+    extern "C" fn initialize() {
+        run::now(Run::<Form>::without_request(&slot::guest().declared["started"]));
     }
-
-    #[used]
-    #[unsafe(link_section = ".init_array")]
-    static CONSTRUCTOR: extern "C" fn() = start;
 
     #[cfg(not(feature = "asynchronous"))]
     impl pointwork_guest::__private::BlockingModule for Module {

@@ -228,10 +228,10 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
 ) -> Result<()> {
     for form in Flavor::MODULES {
         let whole: Arc<[u8]> = guest_of_version(form, "b").build().into();
-        // The module itself has three core instances, a memory and two tables.
+        // The module itself has five core instances, a memory and two tables.
         let all = vec![
             plain(
-                with_instances(&whole, "(module)", 62),
+                with_instances(&whole, "(module)", 60),
                 "65 core module instances, which exceeds the configured maximum of 64",
             ),
             plain(
@@ -244,7 +244,7 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
             ),
         ];
         all_are_refused(&harness, form, AppSpec::new(), all).await?;
-        let most = with_instances(&whole, "(module)", 61);
+        let most = with_instances(&whole, "(module)", 59);
         let live = harness.start(AppSpec::new().load(SHOP, most)).await?;
         serves(&live, "b", "a").await?;
         live.shutdown().await;
