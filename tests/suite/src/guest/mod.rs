@@ -5,8 +5,8 @@
 //! programs; see [`languages`](crate::languages). Nothing checks the declarations here: an invalid method, a pattern that does
 //! not parse and a channel without a name reach the host unchanged.
 //!
-//! The built component may be changed behind that, to one that no SDK makes: one of [another version](Guest::contract_version) of the
-//! contract, or with an [import](Guest::importing) that the host does not have.
+//! A guest of [another version](Guest::contract_version) of the contract, and a guest with an [import](Guest::importing) that the SDK
+//! does not have, are changed copies of the built component. [`of_world`] makes components that the host refuses for their world.
 
 mod component;
 mod program;
