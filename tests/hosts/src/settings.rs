@@ -1,13 +1,12 @@
 //! The settings of a case as JSON, with the keys of `pointwork.toml`.
 
-use std::path::Path;
-
 use pointwork_core::limits::{Amount, Limits as Table};
 use pointwork_suite::subject::{Limits, ModuleSettings};
 use serde_json::{Map, Value, json};
 
-/// The settings of an application. Compiled components are kept in `cache`.
-pub(crate) fn of_app(limits: &Limits, cache: &Path) -> Value {
+/// The settings of an application. The program of the tests compiles the components, and keeps one file of code for all programs of a
+/// module; a cache would keep a file for each program.
+pub(crate) fn of_app(limits: &Limits) -> Value {
     let mut told = Map::new();
     let mut tell = |key: &str, value: Value| drop(told.insert(key.to_owned(), value));
     // As in the suite's own applications: the pool reserves address space for each instance that it may hold.
@@ -35,10 +34,7 @@ pub(crate) fn of_app(limits: &Limits, cache: &Path) -> Value {
             tell(key, json!(number));
         }
     }
-    let mut settings = json!({ "limits": told, "cache": { "directory": cache } });
-    if limits.without_cache {
-        settings["cache"] = json!({ "enabled": false });
-    }
+    let mut settings = json!({ "limits": told, "cache": { "enabled": false } });
     if let Some(size) = limits.component {
         settings["compile"] = json!({ "size": size });
     }

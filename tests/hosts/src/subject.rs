@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -30,8 +29,6 @@ pub struct Host {
     pub adapter: &'static str,
     /// Whether the application is mounted in a server of that language; otherwise the built-in one serves it.
     pub mounts: bool,
-    /// Compiled components.
-    pub cache: PathBuf,
     /// The command that starts the program.
     pub command: fn() -> Command,
     /// Programs without an application.
@@ -86,7 +83,6 @@ impl InHost {
             name,
             adapter,
             mounts,
-            ref cache,
             command,
             ref calls,
             ..
@@ -95,7 +91,6 @@ impl InHost {
             name,
             adapter,
             mounts,
-            cache: cache.clone(),
             command,
             idle: Mutex::default(),
             calls: calls.clone(),
@@ -147,7 +142,7 @@ impl Subject for InHost {
                 thread: thread::current().id(),
             }));
             let (steps, limits) = spec.into_parts();
-            let settings = settings::of_app(&limits, &self.host.cache);
+            let settings = settings::of_app(&limits);
             let mut running = Running {
                 host: self.host.clone(),
                 place: self.place,

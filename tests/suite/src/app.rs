@@ -1,11 +1,10 @@
 //! The part that all subjects share: builds an application of the crate `pointwork` step by step.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pointwork::{App, AppOptions, CacheDirectory, ConnectOptions, ModuleOptions, ModuleStatus};
+use pointwork::{App, AppOptions, ConnectOptions, ModuleOptions, ModuleStatus};
 use pointwork_config::Config;
 use pointwork_core::routing::{MethodFilter, Pattern, TrailingSlash};
 use pointwork_core::{
@@ -80,19 +79,6 @@ pub(crate) async fn start(
     }))
 }
 
-static CACHE: OnceLock<CacheDirectory> = OnceLock::new();
-
-/// Keeps compiled components in a directory between runs, for every application of this process: most cases load a
-/// guest that another case loads as well, and a debug build compiles slowly.
-///
-/// # Errors
-/// If the directory cannot be used.
-pub fn keep_compiled(directory: &Path) -> Result<(), pointwork::Error> {
-    let cache = CacheDirectory::open(directory)?;
-    CACHE.get_or_init(|| cache);
-    Ok(())
-}
-
 /// The usual options, with a compiler that compiles the module of an SDK once for all programs.
 pub fn usual_options() -> AppOptions {
     let mut options = AppOptions::new();
@@ -113,9 +99,6 @@ fn options(limits: &Limits, time: Option<&TestClock>) -> AppOptions {
         options.limits.probe = Duration::from_secs(60);
         options.limits.queue_wait = Duration::from_secs(10);
     }
-    // That worker has a file for all programs, in place of megabytes for each.
-    let without_cache = limits.without_cache || options.compile.worker.is_some();
-    options.cache = CACHE.get().filter(|_| !without_cache).cloned();
     if let Some(deadline) = limits.deadline {
         // A clock that the case moves gives every language the time that it needs.
         let patience = if time.is_some() {

@@ -210,8 +210,6 @@ pub struct Limits {
     pub payload: Option<usize>,
     /// The largest component, in bytes.
     pub component: Option<usize>,
-    /// Whether every component is compiled, without the cache.
-    pub without_cache: bool,
     /// Whether a trailing slash is ignored (spec A8).
     pub ignore_trailing_slash: bool,
 }

@@ -142,8 +142,6 @@ impl Language {
                 name,
                 adapter,
                 mounts,
-                // The application makes it, for nobody else.
-                cache: Path::new(env!("CARGO_TARGET_TMPDIR")).join("components"),
                 command: self.command,
                 idle: Mutex::default(),
                 calls: self.calls.clone(),

@@ -22,12 +22,10 @@ mod system_calls;
 mod without_tokio;
 
 use std::future::Future;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use pointwork_suite::adapters::{self, OnAdapter};
-use pointwork_suite::app::keep_compiled;
 use pointwork_suite::broken::{self, Broken};
 use pointwork_suite::case::Case;
 use pointwork_suite::cases;
@@ -48,10 +46,6 @@ fn main() -> ExitCode {
             print(panic);
         }
     }));
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    if let Err(error) = keep_compiled(&directory.join("components")) {
-        panic!("{error}: {:?}", std::error::Error::source(&error));
-    }
     #[cfg(target_os = "linux")]
     if let Some(ended) = system_calls::traced() {
         return ended;
@@ -63,7 +57,7 @@ fn main() -> ExitCode {
         return print_rows();
     }
     let matrix = Matrix::selected();
-    let fixtures = Fixtures::new(directory);
+    let fixtures = Fixtures::new(env!("CARGO_TARGET_TMPDIR"));
     let mut trials = Vec::new();
     for adapter in adapters::subjects() {
         let on = adapter.name();

@@ -12,7 +12,7 @@ use crate::case::{Harness, cases};
 use crate::client::{Client, Response};
 use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step as Does, laden};
-use crate::subject::{AppSpec, Limits};
+use crate::subject::AppSpec;
 
 cases![
     adapter;
@@ -166,11 +166,7 @@ async fn a_request_in_flight_ends_on_its_version_and_the_next_sees_the_new_one(h
 
 async fn serving_goes_on_while_a_component_is_compiled(harness: Harness) -> Result<()> {
     let form = Flavor::Module;
-    let app = AppSpec::new().load(SHOP, version(form, "a")).limits(Limits {
-        without_cache: true,
-        ..Limits::default()
-    });
-    let live = harness.start(app).await?;
+    let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
     let heavy = laden(&version(form, "b"), 60, 200);
     let swapping = live.control().apply(swap(heavy.into()));
     let serving = async {
