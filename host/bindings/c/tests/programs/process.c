@@ -415,9 +415,10 @@ static void requests_of_an_application_that_is_freed(void) {
     pw_answer_free(kept);
 }
 
-/* A full disk is no reason to end, nor is a limit for the size of files. */
+/* A full disk is no reason to end, nor is a limit for the size of files. The limit is above the 300 KiB of the memory image, which
+ * wasmtime writes to an anonymous file, and below the megabyte of compiled code, which the cache writes. */
 static void a_cache_over_the_limit_of_file_sizes(void) {
-    struct rlimit limit = {4096, 4096};
+    struct rlimit limit = {512 * 1024, 512 * 1024};
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     const char *cache = getenv("XDG_CACHE_HOME");
     CHECK(cache != NULL);
