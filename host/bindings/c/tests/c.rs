@@ -515,6 +515,7 @@ ways! {
     a_request_that_was_taken_before_the_close,
     requests_of_an_application_that_is_freed,
     a_cache_over_the_limit_of_file_sizes,
+    a_module_over_the_limit_of_file_sizes,
     empty_chunks_without_end,
     a_source_of_the_server_at_a_close,
     a_source_of_the_program_at_a_close,

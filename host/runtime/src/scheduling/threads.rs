@@ -98,6 +98,9 @@ impl Threads {
             builder.thread_name(name).on_thread_start(move || {
                 IS_SCHEDULER.set(true);
                 clock.register_thread();
+                // The application writes files on `pointwork-work`; on the others, wasmtime writes the memory image of a module to an
+                // anonymous file, and guests write to granted directories.
+                leave_file_size();
                 begin();
             });
             builder
@@ -105,7 +108,7 @@ impl Threads {
         // With an interval of 1, timers and sockets of the thread run as soon as a guest yields.
         Ok(Self {
             ended: Arc::default(),
-            work: ThreadPool::start(&mut pool("pointwork-work", leave_file_size))?,
+            work: ThreadPool::start(&mut pool("pointwork-work", || ()))?,
             normal: ThreadPool::start(pool("pointwork-guest", || ()).event_interval(1))?,
             low: ThreadPool::start(pool("pointwork-slow", lower_priority).event_interval(1))?,
             clock,

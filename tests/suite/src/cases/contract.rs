@@ -47,14 +47,6 @@ fn greeting() -> Guest {
     Guest::with(Controller::new("Things", "/").get("it", Program::text("a")))
 }
 
-/// The world of the contract for modules of a form.
-fn world(form: Flavor) -> &'static str {
-    match form {
-        Flavor::AsyncModule => "module-async",
-        _ => "module",
-    }
-}
-
 async fn a_module_of_a_later_patch_version_serves(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let component = form.form(greeting()).contract_version("0.2.7").build();
@@ -73,7 +65,7 @@ async fn a_function_that_the_host_does_not_have_is_named(harness: Harness) -> Re
             let contract = contract.replace("0.2.0", "0.2.7");
             contract.replace("interface log {", "interface log { colour: func();")
         };
-        let component = of_world(&format!("include {};", world(form)), later);
+        let component = of_world(&format!("include {};", form.world()), later);
         let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;
         for word in ["suspect", "pointwork:module/log@0.2.7", "`colour`", "update the host"] {
             assert!(refusal.contains(word), "`{word}` is not in: {refusal}");
@@ -87,7 +79,7 @@ async fn a_module_waits_in_its_own_form(harness: Harness) -> Result<()> {
         (Flavor::Module, "context-async", "context-sync"),
         (Flavor::AsyncModule, "context-sync", "context-async"),
     ] {
-        let world = world(form);
+        let world = form.world();
         let items = format!("include {world}; import {found};");
         let component = of_world(&items, |contract| contract);
         let refusal = harness.refusal(AppSpec::new().load("suspect", component)).await?;

@@ -38,6 +38,14 @@ impl Flavor {
             Self::AsyncModule => guest.asynchronous(),
         }
     }
+
+    /// The world of the contract for modules of this form.
+    pub fn world(self) -> &'static str {
+        match self {
+            Self::Native | Self::Module => "module",
+            Self::AsyncModule => "module-async",
+        }
+    }
 }
 
 /// The program of a native listener as words, for a host in another language: each step is its name, the number of its

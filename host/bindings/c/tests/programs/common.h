@@ -129,11 +129,11 @@ static inline void signal_give(void *signal_) {
     pthread_mutex_unlock(&signal->lock);
 }
 
-/* Waits, for a minute at most. */
+/* Waits, for five minutes at most: under valgrind, a component takes a minute to compile. */
 static inline void signal_wait(signal_t *signal, int count) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60;
+    until.tv_sec += 300;
     pthread_mutex_lock(&signal->lock);
     while (signal->count < count)
         CHECK(pthread_cond_timedwait(&signal->changed, &signal->lock, &until) == 0);

@@ -431,6 +431,18 @@ static void a_cache_over_the_limit_of_file_sizes(void) {
     end(app);
 }
 
+/* The limit is below the memory image of the second module: the load fails, and the first module serves on. */
+static void a_module_over_the_limit_of_file_sizes(void) {
+    shop(NULL, PW_RUNS_INLINE, on_answer);
+    struct rlimit limit = {4096, 4096};
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    pw_error *error = pw_app_load_file(app, "second", component("large"), NULL, NULL, NULL);
+    CHECK(error != NULL && strstr(pw_error_message(error), "File too large") != NULL);
+    pw_error_free(error);
+    CHECK(get(app, "/plain", text, sizeof text) == 200);
+    end(app);
+}
+
 /* Chunks of bodies */
 
 static void on_nothing(void *user, pw_next *chunk) {
@@ -740,6 +752,7 @@ static const way ways[] = {
     WAY(a_request_that_was_taken_before_the_close),
     WAY(requests_of_an_application_that_is_freed),
     WAY(a_cache_over_the_limit_of_file_sizes),
+    WAY(a_module_over_the_limit_of_file_sizes),
     WAY(empty_chunks_without_end),
     WAY(a_source_of_the_server_at_a_close),
     WAY(a_source_of_the_program_at_a_close),

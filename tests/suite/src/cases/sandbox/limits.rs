@@ -109,17 +109,13 @@ async fn growing_memory_ends_at_its_limit(harness: Harness) -> Result<()> {
 }
 
 fn growing_table(form: Flavor) -> Result<Vec<u8>> {
-    let text = include_str!("growing_table.wat");
-    match form {
-        Flavor::AsyncModule => {
-            let text = text.replace("handlers@", "handlers-async@");
-            componentize(
-                wat::parse_str(text.replace("listeners@", "listeners-async@"))?,
-                "module-async",
-            )
-        }
-        _ => componentize(wat::parse_str(text)?, "module"),
+    let mut text = include_str!("growing_table.wat").to_owned();
+    if form == Flavor::AsyncModule {
+        text = text
+            .replace("handlers@", "handlers-async@")
+            .replace("listeners@", "listeners-async@");
     }
+    componentize(wat::parse_str(text)?, form.world())
 }
 
 async fn a_growing_table_ends_at_its_limit(harness: Harness) -> Result<()> {
