@@ -103,12 +103,28 @@ impl Program {
 impl Program {
     /// Ends at Ctrl-C as a program does that came to its end: the application is closed.
     fn ends(mut self) {
+        self.handles_ctrl_c();
         let kill = Command::new("kill")
             .args(["-INT", &self.child.id().to_string()])
             .status();
         assert!(kill.expect("the command `kill`").success());
         let status = self.child.wait().expect("its status");
         assert!(status.success(), "{status}");
+    }
+
+    /// Waits until the program handles the signal of Ctrl-C: it may reply before.
+    fn handles_ctrl_c(&self) {
+        #[cfg(target_os = "linux")]
+        loop {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = u64::from_str_radix(caught.expect("a mask").trim(), 16).expect("a mask");
+            // SIGINT is signal 2.
+            if caught & 2 != 0 {
+                break;
+            }
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -14,14 +14,14 @@ use crate::write;
 
 const KEPT: &str = "watch = true\n[admin]\nsocket = \"admin.sock\"\n[state]\ndirectory = \"state\"";
 
-/// More than a compiled component needs of memory that counts as a file, and less than a [`large`] component.
-const SMALL: &str = "65536";
+/// More than a version's component and its memory image, which counts as a file, and less than a [`large`] component.
+const SMALL: &str = "786432";
 
 /// A version that is larger than the limit.
 fn large(number: u64) -> Vec<u8> {
     let mut component = version(number);
     // A custom section: its size in LEB128, the length of its name, its name, and zeros.
-    let content = 1 << 17;
+    let content = 1 << 19;
     component.extend([
         0,
         0x80 | (content & 0x7f) as u8,

@@ -232,7 +232,7 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
         let small = of_world(&format!("include {};", form.world()), |contract| contract);
         let all = vec![
             plain(
-                with_instances(&small, "(module)", 60),
+                with_instances(&small, "(module)", 61),
                 "65 core module instances, which exceeds the configured maximum of 64",
             ),
             plain(
@@ -240,7 +240,7 @@ async fn a_component_of_too_many_instances_memories_or_tables_is_refused_with_bo
                 "9 Wasm linear memories, which exceeds the configured maximum of 8",
             ),
             plain(
-                with_instances(&small, "(module (table 1 funcref))", 15),
+                with_instances(&small, "(module (table 1 funcref))", 16),
                 "17 tables, which exceeds the configured maximum of 16",
             ),
         ];
