@@ -67,13 +67,13 @@ async fn without_a_server_emits_are_refused_until_there_is_one() {
     world.app.close().await;
 }
 
-/// Waits until twenty more events are confirmed.
-async fn twenty_confirmed(world: &World) {
+/// Waits until twenty more events are delivered.
+async fn twenty_delivered(world: &World) {
     let count = |world: &World| {
         let history = world.history.lock();
         history
             .iter()
-            .filter(|entry| matches!(entry, Entry::Confirmed(..)))
+            .filter(|entry| matches!(entry, Entry::Delivered(..)))
             .count()
     };
     let before = count(world);
@@ -100,10 +100,10 @@ async fn what_was_confirmed_outlives_the_server() {
     });
     let emitters: Vec<_> = emitters.collect();
     for _ in 0..3 {
-        twenty_confirmed(&world).await;
+        twenty_delivered(&world).await;
         server.restart();
     }
-    twenty_confirmed(&world).await;
+    twenty_delivered(&world).await;
     is_over.store(true, Ordering::Relaxed);
     for emitter in emitters {
         emitter.await.expect("no panic");
