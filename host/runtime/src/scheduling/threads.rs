@@ -98,7 +98,7 @@ impl Threads {
             builder.thread_name(name).on_thread_start(move || {
                 IS_SCHEDULER.set(true);
                 clock.register_thread();
-                // The application writes files on `pointwork-work`; on the others, wasmtime writes the memory image of a module to an
+                // The application writes files on `pointwork-work`. On the other threads wasmtime writes the memory image of a module to an
                 // anonymous file, and guests write to granted directories.
                 leave_file_size();
                 begin();
