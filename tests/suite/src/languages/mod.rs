@@ -214,7 +214,8 @@ pub(crate) fn compiler() -> Option<Worker> {
     })
 }
 
-/// The variable of the environment, with its value, by which a debug build of a binding compiles components as [`compiler`] does.
+/// The variable of the environment, with its value, by which a debug build of a binding compiles components as the applications of this
+/// program do.
 pub fn compiler_of_bindings() -> (&'static str, String) {
     (worker::VARIABLE, json!(compiler_command()).to_string())
 }
