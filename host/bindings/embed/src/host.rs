@@ -95,13 +95,13 @@ mod debug_compiler {
         let Ok(command) = std::env::var(VARIABLE) else {
             return Ok(());
         };
-        let command: Vec<String> = serde_json::from_str(&command).map_err(|error| {
-            let message = format!("`{VARIABLE}` is not a JSON array of strings: {error}");
-            Error::new(ErrorKind::Settings, message)
-        })?;
-        if let [program, arguments @ ..] = &*command {
-            options.compile.worker = Some(arguments.iter().fold(Worker::new(program), Worker::argument));
-        }
+        let words: Vec<String> = serde_json::from_str(&command).unwrap_or_default();
+        let [program, arguments @ ..] = &*words else {
+            let message =
+                format!("`{VARIABLE}` is `{command}`, expected a JSON array with a program and its arguments");
+            return Err(Error::new(ErrorKind::Settings, message));
+        };
+        options.compile.worker = Some(arguments.iter().fold(Worker::new(program), Worker::argument));
         Ok(())
     }
 }
