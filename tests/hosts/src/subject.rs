@@ -9,7 +9,7 @@ use std::thread;
 use pointwork::ModuleStatus;
 use pointwork_core::{BoxFuture, RouteRecord};
 use pointwork_suite::flavor;
-use pointwork_suite::languages::compiler_of_bindings;
+use pointwork_suite::languages::compiler_of_programs;
 use pointwork_suite::logs::{self, Source};
 use pointwork_suite::subject::{AppSpec, Control, Refusal, Step, Subject};
 use serde::de::DeserializeOwned;
@@ -128,7 +128,7 @@ impl Subject for InHost {
                 Some(process) => process,
                 None => {
                     let mut command = (self.host.command)();
-                    command.envs([compiler_of_bindings()]);
+                    command.envs([compiler_of_programs()]);
                     Process::start(self.host.name, command, self.host.calls.clone())
                         .map_err(|error| Refusal::from_error(&error))?
                 }

@@ -82,7 +82,7 @@ pub(crate) async fn start(
 /// The usual options, with a compiler that compiles the module of an SDK once for all programs.
 pub fn usual_options() -> AppOptions {
     let mut options = AppOptions::new();
-    options.compile.worker = crate::languages::compiler();
+    options.compile.worker = Some(crate::languages::compiler());
     options
 }
 

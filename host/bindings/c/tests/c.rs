@@ -16,6 +16,7 @@ use std::sync::LazyLock;
 use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::make::make_once;
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
+use pointwork_suite::languages::compiler_of_programs;
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -145,6 +146,7 @@ fn start(program: impl AsRef<OsStr>) -> Command {
     command
         .env("COMPONENTS", &*BUILT)
         .env("XDG_CACHE_HOME", BUILT.join("cache"))
+        .envs([compiler_of_programs()])
         .env_remove("RUST_BACKTRACE");
     command
 }

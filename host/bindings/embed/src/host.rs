@@ -80,32 +80,6 @@ pub struct Figures {
     pub events_refused: u64,
 }
 
-/// A compiler for tests of the bindings, which release builds do not have: a debug build takes a second for a small component, and
-/// the tests load many components with the same code.
-#[cfg(debug_assertions)]
-mod debug_compiler {
-    use pointwork::{AppOptions, Worker};
-
-    use crate::{Error, ErrorKind};
-
-    /// A JSON array with a program and its arguments. The program answers as `pointwork::compile_worker` does.
-    const VARIABLE: &str = "POINTWORK_DEBUG_COMPILER";
-
-    pub(super) fn set(options: &mut AppOptions) -> Result<(), Error> {
-        let Ok(command) = std::env::var(VARIABLE) else {
-            return Ok(());
-        };
-        let words: Vec<String> = serde_json::from_str(&command).unwrap_or_default();
-        let [program, arguments @ ..] = &*words else {
-            let message =
-                format!("`{VARIABLE}` is `{command}`, expected a JSON array with a program and its arguments");
-            return Err(Error::new(ErrorKind::Settings, message));
-        };
-        options.compile.worker = Some(arguments.iter().fold(Worker::new(program), Worker::argument));
-        Ok(())
-    }
-}
-
 impl Host {
     /// An application with the settings of a JSON object, which has the keys of `pointwork.toml`: `{"limits":
     /// {"memory": "64MiB"}}`; `{}` for the defaults. Compiled components are kept in the directory of the user's
@@ -138,13 +112,7 @@ impl Host {
         Self::with_config(Config::default(), options, threads)
     }
 
-    #[cfg_attr(
-        not(debug_assertions),
-        expect(unused_mut, reason = "only the compiler of debug builds changes the options")
-    )]
-    fn with_config(config: Config, mut options: AppOptions, threads: &Threads) -> Result<Self, Error> {
-        #[cfg(debug_assertions)]
-        debug_compiler::set(&mut options)?;
+    fn with_config(config: Config, options: AppOptions, threads: &Threads) -> Result<Self, Error> {
         fork::watch();
         refuse_at_the_end_of_a_thread()?;
         if fork::happened() {

@@ -13,6 +13,7 @@ use std::{env, fs};
 use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::python::{binding, environment, package, pythons, run};
 use pointwork_suite::guest::{Controller, End, Guest, Program, ReplyBody, Step};
+use pointwork_suite::languages::compiler_of_programs;
 
 /// The folder of cargo's target folder that is these tests' own.
 fn work() -> PathBuf {
@@ -66,7 +67,7 @@ fn python_test(site: &Path, guests: &Path, version: &str, python: &str) {
         tests.args(more.split_whitespace());
     }
     tests.env("PYTHONPATH", site).env("POINTWORK_GUESTS", guests);
-    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.env("PYTHONDONTWRITEBYTECODE", "1").envs([compiler_of_programs()]);
     println!("{}", run(&mut tests));
 }
 

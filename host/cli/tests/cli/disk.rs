@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pointwork_suite::guest::{Controller, Guest, Program};
+use pointwork_suite::languages::compiler_of_programs;
 use serde_json::json;
 
 use crate::server::{Reply, Server, within};
@@ -45,6 +46,8 @@ pub(crate) fn limit(server: &Server, bytes: &str) {
 /// A server whose writing fails as on a full disk once it is limited: no signal ends it.
 pub(crate) fn start(folder: &Path) -> Server {
     Server::start_with(folder, [""; 0], |command| {
+        // The compiler of the tests writes files, and has the limits of the server.
+        command.env_remove(compiler_of_programs().0);
         let shell = ["sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""];
         *command = within(folder, command, &shell);
     })

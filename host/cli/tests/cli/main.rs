@@ -46,6 +46,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use pointwork_suite::languages::compiler_of_programs;
 use snapbox::cmd::{Command, OutputAssert, cargo_bin};
 use tempfile::TempDir;
 
@@ -61,8 +62,10 @@ const VARIABLES: [&str; 6] = [
 
 /// `pointwork` in a folder, without these variables.
 fn pointwork(folder: &(impl AsRef<Path> + ?Sized)) -> Command {
+    let (variable, compiler) = compiler_of_programs();
     let mut command = Command::new(cargo_bin!("pointwork"))
         .current_dir(folder)
+        .env(variable, compiler)
         .env("XDG_CACHE_HOME", cache());
     for variable in VARIABLES {
         command = command.env_remove(variable);

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pointwork_suite::guest::{Channel, Discovery, Guest, Program, laden};
+use pointwork_suite::languages::compiler_of_programs;
 #[cfg(target_os = "linux")]
 use pointwork_test_clock::real::until_blocking;
 use snapbox::str;
@@ -100,6 +101,7 @@ fn ends_while_it_compiles(signal: &str, outer: &[&str]) {
     let config = "cache.enabled = false\n[[module]]\npath = \"large.wasm\"\n";
     write(&folder, "pointwork.toml", config);
     let server = Server::start_without_banner(folder.path(), |command| {
+        command.env_remove(compiler_of_programs().0);
         *command = within(folder.path(), command, outer);
     });
     let argument = |id: u32, at: usize| {
@@ -385,7 +387,9 @@ error: module `shop` from `shop.wasm` is refused
 fn compile_worker_that_aborts_is_one_line() {
     let folder = configured("[compile]\nmemory = \"16MiB\"\n[cache]\nenabled = false");
     let text = stderr(
-        run(&folder, "serve --listen 127.0.0.1:0").env("RUST_BACKTRACE", "full"),
+        run(&folder, "serve --listen 127.0.0.1:0")
+            .env_remove(compiler_of_programs().0)
+            .env("RUST_BACKTRACE", "full"),
         5,
     );
     let lines: Vec<_> = text.lines().collect();

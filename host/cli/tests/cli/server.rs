@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use pointwork_suite::languages::compiler_of_programs;
 use pointwork_test_clock::real::{PATIENCE, until_blocking};
 use serde_json::Value;
 use snapbox::cmd::cargo_bin;
@@ -238,6 +239,7 @@ pub(crate) fn plain_command(folder: &Path, arguments: &[impl AsRef<OsStr>]) -> C
     }
     command
         .env("XDG_CACHE_HOME", cache())
+        .envs([compiler_of_programs()])
         .args(arguments)
         .current_dir(folder)
         .stdout(Stdio::piped())

@@ -49,7 +49,7 @@ impl AppInner {
     pub(super) fn new(options: AppOptions) -> Result<Self, Error> {
         let threads = Arc::new(Threads::start(options.clock)?);
         let executor: Arc<dyn Executor> = threads.clone();
-        let compiler = Compiler::new(options.compile, options.cache);
+        let compiler = Compiler::new(options.compile, options.cache)?;
         let engines = Engines::new(
             options.limits,
             options.max_memory,

@@ -31,7 +31,6 @@ use pointwork_suite::case::Case;
 use pointwork_suite::cases;
 use pointwork_suite::fixtures::hosts::is_wanted;
 use pointwork_suite::fixtures::{Fixtures, python};
-use pointwork_suite::languages::compiled;
 use pointwork_suite::matrix::Matrix;
 use pointwork_test_runner::{Failed, Trial};
 use pointwork_wire_tests::differences::Differences;
@@ -173,10 +172,6 @@ fn is_as_declared(case: Case, host: InHost, fixtures: Fixtures) -> Result<(), Fa
 }
 
 fn main() -> ExitCode {
-    // The programs start this program as the compiler of their components.
-    if let Some(code) = compiled() {
-        return code;
-    }
     let fixtures = Fixtures::new(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let matrix = Matrix::selected();
     let mut trials = vec![rows::trial()];

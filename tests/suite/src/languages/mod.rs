@@ -25,7 +25,7 @@ use crate::fixtures::{Fixture, typescript};
 use crate::guest::Guest;
 
 pub use declared::Declared;
-pub use worker::compiled;
+pub use worker::compile;
 
 /// A language of guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,18 +205,15 @@ fn not_in_python(reason: &str) {
     }
 }
 
-/// The program that compiles the components of a case, if the program of the tests is one.
-pub(crate) fn compiler() -> Option<Worker> {
-    let is_worker = worker::is_this_program();
-    is_worker.then(compiler_command).map(|command| {
-        let arguments = command[1..].iter();
-        arguments.fold(Worker::new(&command[0]), Worker::argument)
-    })
+/// The program that compiles the components of a case.
+pub fn compiler() -> Worker {
+    let command = compiler_command();
+    command[1..].iter().fold(Worker::new(&command[0]), Worker::argument)
 }
 
-/// The variable of the environment, with its value, by which a debug build of a binding compiles components as the applications of this
-/// program do.
-pub fn compiler_of_bindings() -> (&'static str, String) {
+/// The variable of the environment, with its value, by which a program with a debug build of `pointwork` compiles components as
+/// [`compiler`] does.
+pub fn compiler_of_programs() -> (&'static str, String) {
     (worker::VARIABLE, json!(compiler_command()).to_string())
 }
 

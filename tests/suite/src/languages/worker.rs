@@ -7,12 +7,11 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::{env, process};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::slot;
@@ -24,50 +23,40 @@ const COMPILE: &str = "compile";
 /// The length of the place at the end of a file.
 const PLACE: u64 = size_of::<u64>() as u64;
 
-/// The variable that a debug build of a binding reads: a JSON array with a program and its arguments.
+/// The variable that debug builds of `pointwork` read: a JSON array with a program and its arguments.
 pub(super) const VARIABLE: &str = "POINTWORK_DEBUG_COMPILER";
 
-/// Whether the program of the tests has called [`compiled`], so that it is a worker.
-static IS_WORKER: AtomicBool = AtomicBool::new(false);
-
-pub(super) fn is_this_program() -> bool {
-    IS_WORKER.load(Ordering::Relaxed)
-}
-
-/// This worker: the program of the tests itself and its arguments, which are the folder of its files and the places of programs in the
-/// modules.
+/// The command of this worker: the program `suite-compiler` that cargo built beside the tests, and its arguments, which are the folder
+/// of its files and the places of programs in the modules.
 pub(super) fn command(directory: &Path, places: &[usize]) -> Vec<String> {
-    let program = env::current_exe().expect("the program has a path");
+    let tests = env::current_exe().expect("the program has a path");
+    // target/debug/deps/tests
+    let program = tests.ancestors().nth(2).expect("a folder above").join("suite-compiler");
+    assert!(
+        program.exists(),
+        "`{}` is missing: run `cargo build --workspace --bins`",
+        program.display()
+    );
     let path = |path: &Path| path.to_str().expect("a path is UTF-8").to_owned();
     let first = [path(&program), WITH_PROGRAM.to_owned(), path(directory)];
     first.into_iter().chain(places.iter().map(usize::to_string)).collect()
 }
 
-/// Compiles, if that is what this process was started for. A program that calls this function first is the worker of its own
-/// applications from then on.
-#[expect(
-    clippy::print_stderr,
-    reason = "the application reads the standard error of its worker"
-)]
-pub fn compiled() -> Option<ExitCode> {
-    IS_WORKER.store(true, Ordering::Relaxed);
-    let mut arguments = env::args_os().skip(1);
-    let done = match arguments.next()?.to_str()? {
-        COMPILE => pointwork::compile_worker().map_err(anyhow::Error::from),
-        WITH_PROGRAM => {
-            let directory = arguments.next()?;
-            let places = arguments.map(|place| place.to_str()?.parse().ok());
-            answer(&PathBuf::from(directory), &places.collect::<Option<Vec<_>>>()?)
+/// The main function of the worker: compiles one component for the application that started it.
+///
+/// # Errors
+/// If it was started in another way, or the component cannot be compiled.
+pub fn compile() -> Result<()> {
+    let mut arguments = env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some(COMPILE) => Ok(pointwork::compile_worker()?),
+        Some(WITH_PROGRAM) => {
+            let directory = arguments.next().context("no folder")?;
+            let places: Result<Vec<usize>, _> = arguments.map(|place| place.parse()).collect();
+            answer(Path::new(&directory), &places?)
         }
-        _ => return None,
-    };
-    Some(match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    })
+        _ => bail!("tests start this program to compile a component"),
+    }
 }
 
 fn answer(directory: &Path, places: &[usize]) -> Result<()> {
@@ -114,7 +103,7 @@ fn kept(directory: &Path, request: &[u8]) -> Result<File> {
     if let Ok(kept) = File::open(&file) {
         return Ok(kept);
     }
-    let mut answer = compile(request)?;
+    let mut answer = answer_of_pointwork(request)?;
     let place = slot::find(&answer).unwrap_or_default();
     answer.extend_from_slice(&u64::try_from(place)?.to_le_bytes());
     // The file is renamed into place, so its final name always holds a whole file.
@@ -124,7 +113,7 @@ fn kept(directory: &Path, request: &[u8]) -> Result<File> {
 }
 
 /// The answer of a worker of the crate `pointwork`.
-fn compile(request: &[u8]) -> Result<Vec<u8>> {
+fn answer_of_pointwork(request: &[u8]) -> Result<Vec<u8>> {
     let mut child = Command::new(env::current_exe()?)
         .arg(COMPILE)
         .stdin(Stdio::piped())

@@ -11,6 +11,7 @@ use pointwork_embed::{
     ModuleOptions, OffFiber, Payload, Progress, RouteCall, RouteFunction, Threads, Waiting,
 };
 use pointwork_suite::guest::{Controller, End, Guest, Program, Step};
+use pointwork_suite::languages::compiler;
 use pointwork_test_clock::TestClock;
 pub(crate) use pointwork_test_clock::real::PATIENCE;
 use pointwork_test_clock::real::until_blocking;
@@ -21,7 +22,8 @@ pub(crate) fn host() -> Host {
     host_with(AppOptions::new().drain(Duration::from_secs(20)))
 }
 
-pub(crate) fn host_with(options: AppOptions) -> Host {
+pub(crate) fn host_with(mut options: AppOptions) -> Host {
+    options.compile.worker = Some(compiler());
     let mut threads = Threads::default();
     threads.workers = Some(2);
     Host::start(options, &threads).expect("it starts")

@@ -1,6 +1,8 @@
 //! Compiles components, within limits: on a thread of the application, or in a worker process.
 
 mod artifact;
+#[cfg(debug_assertions)]
+mod debug;
 mod exit;
 mod process;
 mod protocol;
@@ -43,13 +45,20 @@ struct CompileJob {
 }
 
 impl Compiler {
-    pub(crate) fn new(options: CompileOptions, cache: Option<CacheDirectory>) -> Self {
+    /// # Errors
+    /// Of a debug build, if the environment names a compiler that is none.
+    pub(crate) fn new(options: CompileOptions, cache: Option<CacheDirectory>) -> Result<Self, Error> {
+        #[cfg(debug_assertions)]
+        let options = match debug::worker()? {
+            Some(worker) => options.worker(worker),
+            None => options,
+        };
         let permits = options.at_once.clamp(1, Semaphore::MAX_PERMITS);
-        Self {
+        Ok(Self {
             options,
             cache,
             permits: Arc::new(Semaphore::new(permits)),
-        }
+        })
     }
 
     /// The size of the largest component, in bytes.

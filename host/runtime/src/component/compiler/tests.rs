@@ -64,7 +64,7 @@ impl Setup {
     }
 
     fn compiler(&self) -> Compiler {
-        Compiler::new(self.options.clone(), self.cache.clone())
+        Compiler::new(self.options.clone(), self.cache.clone()).unwrap()
     }
 
     fn engines(&self) -> Engines {
