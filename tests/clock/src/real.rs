@@ -26,7 +26,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 const BUILD: Duration = Duration::from_secs(600);
 
 /// The longest wait in a case that is to fail. Most of these cases wait for what never happens.
-const IN_VAIN: Duration = Duration::from_secs(10);
+const IN_VAIN: Duration = Duration::from_secs(3);
 
 thread_local! {
     static LIMIT: Cell<Duration> = const { Cell::new(PATIENCE) };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pointwork_suite::guest::{Channel, Controller, Guest, Program};
+use pointwork_suite::languages::compiler_of_programs;
 use snapbox::str;
 
 use crate::versions::version;
@@ -233,4 +234,15 @@ fn file_over_the_limit_is_refused_unread() {
     let config = std::fs::File::create(folder.path().join("pointwork.toml")).expect("created");
     config.set_len(1 << 40).expect("it has no blocks");
     stderr(run(&folder, "routes"), 3).says(["it has 1099511627776 bytes, expected at most"]);
+}
+
+#[test]
+fn compiler_of_a_debug_build_that_is_none_is_named() {
+    let folder = folder();
+    write(&folder, "shop.wasm", version(1));
+    let (variable, _) = compiler_of_programs();
+    refused(run(&folder, "check shop.wasm").env(variable, "no"), 5).stderr_eq(str![[r#"
+error: `POINTWORK_DEBUG_COMPILER` is `no`, expected a JSON array with a program and its arguments
+
+"#]]);
 }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,6 +20,9 @@ use super::slot;
 /// The first argument of this worker, and that of the worker behind it.
 const WITH_PROGRAM: &str = "compile-with-a-program";
 const COMPILE: &str = "compile";
+
+/// The beginning of an answer with code.
+const CODE: &[u8] = b"pw-code 2 {\"Code\"";
 
 /// The length of the place at the end of a file.
 const PLACE: u64 = size_of::<u64>() as u64;
@@ -79,18 +83,17 @@ fn answer(directory: &Path, places: &[usize]) -> Result<()> {
     let mut place = [0; size_of::<u64>()];
     kept.read_exact_at(&mut place, length)?;
     let place = u64::from_le_bytes(place);
-    let mut output = io::stdout().lock();
+    // The kernel moves the code from the file to the pipe, which it does not do for the buffered output.
+    let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     // The answer for a component that does not compile has no place.
     if let Some(program) = program.filter(|_| place > 0) {
         let text = place + slot::MARK as u64;
-        // The kernel copies the code from the file to the pipe.
         io::copy(&mut (&kept).take(text), &mut output)?;
         output.write_all(&program)?;
         kept.seek(SeekFrom::Start(text + program.len() as u64))?;
     }
     let rest = length - kept.stream_position()?;
     io::copy(&mut kept.take(rest), &mut output)?;
-    output.flush()?;
     Ok(())
 }
 
@@ -106,6 +109,13 @@ fn kept(directory: &Path, request: &[u8]) -> Result<File> {
     let mut answer = answer_of_pointwork(request)?;
     let place = slot::find(&answer).unwrap_or_default();
     answer.extend_from_slice(&u64::try_from(place)?.to_le_bytes());
+    if !answer.starts_with(CODE) {
+        // Another build may compile it.
+        let mut refusal = tempfile::tempfile()?;
+        refusal.write_all(&answer)?;
+        refusal.rewind()?;
+        return Ok(refusal);
+    }
     // The file is renamed into place, so its final name always holds a whole file.
     fs::write(file.with_extension("fresh"), &answer)?;
     fs::rename(file.with_extension("fresh"), &file)?;
