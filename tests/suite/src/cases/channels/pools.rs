@@ -1,7 +1,10 @@
 //! Calls that lead back to a module whose instances are all taken (spec H3): every request gets an answer.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use futures_util::future::join_all;
+use pointwork::{ModuleLimits, ModuleOptions};
 
 use super::adds;
 use super::watch::Gate;
@@ -87,8 +90,12 @@ async fn a_cycle_through_a_pool_of_one_hangs_never(harness: Harness) -> Result<(
         let things = Controller::new("Things", "/").get("it", Program::new().call("whole:again"));
         let whole = Channel::new("whole").on("again", Program::new().call("whole:again"));
         let guest = form.form(Guest::with(things).channel(whole));
-        let app = AppSpec::new().load("whole", guest.build()).limits(limited_to(1));
-        let live = harness.start(app).await?;
+        // Each request waits in vain for the instance that it holds.
+        let limits = ModuleLimits::new().instances(1).queue_wait(Duration::from_millis(100));
+        let options = ModuleOptions::new().limits(limits);
+        let live = harness
+            .start(AppSpec::new().load_with("whole", guest.build(), options))
+            .await?;
         for _ in 0..3 {
             let text = live.get("/it").await?.text();
             let refused = ["failed too-deep", "failed overloaded"];
