@@ -1,6 +1,7 @@
 //! The settings of a case as JSON, with the keys of `pointwork.toml`.
 
 use pointwork_core::limits::{Amount, Limits as Table};
+use pointwork_suite::languages::memory;
 use pointwork_suite::subject::{Limits, ModuleSettings};
 use serde_json::{Map, Value, json};
 
@@ -24,7 +25,7 @@ pub(crate) fn of_app(limits: &Limits) -> Value {
         ("body", limits.body),
         ("stream-body", limits.stream_body),
         ("body-memory", limits.body_memory),
-        ("memory", limits.memory.map(|number| number as u64)),
+        ("memory", limits.memory.map(|number| (number + memory()) as u64)),
         ("instances", limits.instances.map(|number| number as u64)),
         ("event-queue", limits.event_queue.map(|number| number as u64)),
         ("payload", limits.payload.map(|number| number as u64)),
@@ -52,8 +53,9 @@ pub(crate) fn of_module(settings: &ModuleSettings) -> Value {
         variables,
     } = settings;
     let mut told = changed(options);
-    if let Some(limits) = &options.limits {
-        told.extend(changed(limits));
+    if let Some(mut limits) = options.limits.clone() {
+        limits.memory += memory();
+        told.extend(changed(&limits));
     }
     let mut tell = |key: &str, value: Value| drop(told.insert(key.to_owned(), value));
     tell("breaker", Value::Object(changed(&options.breaker)));

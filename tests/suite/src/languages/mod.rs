@@ -154,8 +154,8 @@ pub(crate) fn twin(fixture: Fixture) -> Option<Result<Arc<[u8]>>> {
     })
 }
 
-/// See [`Language::memory`].
-pub(crate) fn memory() -> usize {
+/// The memory that an instance needs beside the texts of its programs: a limit of a case is more by this.
+pub fn memory() -> usize {
     spoken().memory()
 }
 
