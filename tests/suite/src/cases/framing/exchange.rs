@@ -178,7 +178,9 @@ pub(super) const NEXT: &str = "GET /next HTTP/1.1\r\nhost: a\r\nx-reply: next\r\
 pub(super) async fn run(live: &Live, exchanges: Vec<Exchange>) -> Result<()> {
     let docket = Mutex::new(Docket::new());
     let mut complaints = Vec::new();
-    for some in exchanges.chunks(64) {
+    // An interpreter makes few instances within the time that a call waits for one.
+    let at_once = if crate::languages::is_interpreted() { 8 } else { 64 };
+    for some in exchanges.chunks(at_once) {
         let verdicts = some.iter().map(|exchange| async {
             let transcript = live.exchange(&exchange.bytes()).await?;
             exchange.check(&transcript, &docket).with_context(|| exchange.told())
