@@ -332,6 +332,35 @@ def test_close_waits_as_long_as_its_setting_says() -> None:
         assert running.exception(30) or running.result().status == 503
 
 
+def test_a_request_that_the_end_cancels_late_is_no_crash() -> None:
+    app = App(workers=1, limits={"shutdown-grace": "300ms", "drain": "30s"})
+    runs, holds, cancelled, go = (threading.Event() for _ in range(4))
+
+    @app.get("/never")
+    async def never(request: Request) -> None:
+        runs.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            cancelled.set()
+
+    @app.channel("hold").on("it", inline=True)
+    def hold(event: Event) -> None:
+        holds.set()
+        go.wait(30)
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(app.request, "GET", "/never")
+        assert runs.wait(30)
+        app.emit("hold:it", None)
+        # The only thread that takes the replies is busy until the application has ended.
+        assert holds.wait(30)
+        app.close()
+        assert cancelled.wait(30)
+        go.set()
+        assert running.exception(30) or running.result().status == 503
+
+
 def test_green_threads_are_refused(program: Program) -> None:
     code = """
 import types

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ._errors import wrong_type
+from ._errors import Failure, wrong_type
 from ._failures import answer_error
 from ._messages import Event, Request, native_payload, native_reply
 from ._run import cancel_when_gone, must_propagate
@@ -73,7 +74,8 @@ def _place(
             cancel_when_gone(answer)
             answer_value(answer, message, await function(message))
         except BaseException as error:
-            answer_error(answer, error)
+            is_end = isinstance(error, asyncio.CancelledError) and app._loop.is_closed
+            answer_error(answer, Failure(503, "the application has ended", code="gone") if is_end else error)
             # As in `run`.
             message._release()
             if must_propagate(error):

@@ -369,6 +369,11 @@ class Loop:
         loop = asyncio._get_running_loop()
         return loop is not None and any(task.get_loop() is loop for task in list(self._tasks))
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the functions that run are cancelled because the application has ended."""
+        return self._is_closed
+
     def close(self) -> None:
         """Cancels the functions that run, and ends the loop if it belongs to the application."""
         self._is_closed = True

@@ -195,11 +195,12 @@ async fn a_loop_holds_up_no_later_call_of_its_module(harness: Harness) -> Result
         let looping = tokio::spawn(async move { client.get("/waits/1/loops").await });
         gate.arrived(1).await?;
         let mut served = 0;
-        for _ in 0..20 {
+        // All of them before the deadline of the loop, in a host in Python too.
+        for _ in 0..10 {
             served += u32::from(client.get("/health").await?.status == 200);
             served += u32::from(client.get("/waits/0").await?.status == 200);
         }
-        assert_eq!(served, 40);
+        assert_eq!(served, 20);
         assert_eq!(looping.await??.status, 504);
         // Its client is gone, the loop is not.
         assert_eq!(client.get("/health").await?.status, 200);
