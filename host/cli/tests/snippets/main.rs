@@ -376,6 +376,7 @@ pages! {
     python: "host/bindings/python/README.md" from CLONE,
     results: "tests/bench/RESULTS.md" from CLONE,
     kept: "tests/guests/kept/README.md" from CLONE,
+    runs: "tests/all.md" from CLONE,
     specification: "tests/spec.md" from CLONE,
 }
 
