@@ -26,7 +26,7 @@ struct Arguments {
     /// The folder for the outputs of failed tests, for `durations.txt`, and for `failures.txt`.
     #[arg(long)]
     output: PathBuf,
-    /// Selects tests by `<binary> <test>`; a `*` at the end matches any rest. Without it all tests run.
+    /// Selects tests by `<binary> <test>`; a `*` matches any text. Without it all tests run.
     #[arg(long)]
     only: Vec<String>,
     /// Prints the tests with their lanes and ends.

@@ -77,7 +77,7 @@ fn the_package_passes_its_tests() {
     }
     let (site, guests) = (package(&work()), guests());
     let mut pythons = pythons();
-    // The oldest Python has the fewest features. `tests/run --all` runs the tests with the others too.
+    // The oldest Python has the fewest features. `tests/run --all` adds the newer versions.
     if env::var_os("POINTWORK_ALL").is_none() {
         pythons.truncate(1);
     }

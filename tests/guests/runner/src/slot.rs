@@ -55,7 +55,7 @@ pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The elements of an array. An entry `{"times": n, "of": element}` of the array stands for `n` copies of `element`.
+/// The elements of an array, in which an entry `{"times": n, "of": element}` stands for `n` copies of `element`.
 pub fn repeated(value: &Value) -> impl Iterator<Item = &Value> {
     list(value).iter().flat_map(|element| {
         let times = element["times"].as_u64();

@@ -154,7 +154,7 @@ pub(crate) fn twin(fixture: Fixture) -> Option<Result<Arc<[u8]>>> {
     })
 }
 
-/// The memory that an instance needs beside the texts of its programs: a limit of a case is more by this.
+/// The memory that an instance needs beside the texts of its programs, in bytes. A subject adds it to the limit of a case.
 pub fn memory() -> usize {
     spoken().memory()
 }

@@ -74,8 +74,11 @@ def _place(
             cancel_when_gone(answer)
             answer_value(answer, message, await function(message))
         except BaseException as error:
-            is_end = isinstance(error, asyncio.CancelledError) and app._loop.is_closed
-            answer_error(answer, Failure(503, "the application has ended", code="gone") if is_end else error)
+            if isinstance(error, asyncio.CancelledError) and app._loop.is_closed:
+                # The end of the application cancelled the function, which is no crash.
+                answer_error(answer, Failure(503, "the application has ended", code="gone"))
+            else:
+                answer_error(answer, error)
             # As in `run`.
             message._release()
             if must_propagate(error):
