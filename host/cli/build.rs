@@ -142,7 +142,8 @@ fn sources(folder: &Path, name: &str, ends: &[&str], files: &mut Vec<(String, St
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = format!("{name}/{}", entry.file_name().display());
-        if entry.file_type()?.is_dir() {
+        // The folder of the contract is a symbolic link in the checkout.
+        if entry.path().is_dir() {
             sources(&entry.path(), &name, ends, files)?;
         } else if ends.iter().any(|end| name.ends_with(end)) {
             files.push((name, read(&entry.path())?));

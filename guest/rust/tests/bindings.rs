@@ -11,7 +11,7 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 use wit_component::StringEncoding;
@@ -46,34 +46,6 @@ fn is_update() -> bool {
     env::var_os("UPDATE_BINDINGS").is_some()
 }
 
-/// The files of a folder with their names, sorted.
-fn files(folder: &Path) -> Fallible<Vec<(String, String)>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push((name, fs::read_to_string(path)?));
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// The crate is published alone, so it carries the contract with it.
-#[test]
-fn the_copy_of_the_contract_is_the_contract() -> Fallible {
-    let (copy, contract) = (root().join("wit"), root().join("../../wit"));
-    if is_update() {
-        for (name, text) in files(&contract)? {
-            fs::write(copy.join(name), text)?;
-        }
-    }
-    assert!(
-        files(&copy)? == files(&contract)?,
-        "`guest/rust/wit` differs from `wit`; {UPDATE}"
-    );
-    Ok(())
-}
-
 #[test]
 fn bindings_match_the_contract() -> Fallible {
     let contract = Contract::read()?;
@@ -105,7 +77,6 @@ struct Contract {
 impl Contract {
     fn read() -> Fallible<Self> {
         let mut resolve = Resolve::default();
-        // The repository's contract: the copy may be stale while both are updated.
         resolve.push_dir(root().join("../../wit"))?;
         let mut sizes = SizeAlign::default();
         sizes.fill(&resolve);

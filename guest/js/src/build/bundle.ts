@@ -10,8 +10,8 @@ import { lineTable } from './lines.js';
 const HERE = dirname(fileURLToPath(import.meta.url));
 const DIST = resolve(HERE, '..');
 
-/** The folder of the contract, for componentize-qjs. */
-export const WIT = resolve(DIST, '../wit');
+/** The folder of the contract, for componentize-qjs. The build of the SDK copies it, because npm packs no symbolic link. */
+export const WIT = resolve(DIST, 'wit');
 
 /** The interfaces of WASI that the SDK uses. */
 export const WASI = resolve(DIST, '../wasi');

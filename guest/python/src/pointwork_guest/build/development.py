@@ -20,9 +20,9 @@ def engine_of(checked: Checked, folder: Path) -> Path:
     """The file of the component without a program. Those of another version of the SDK are removed."""
     form = "async" if checked.is_async else "sync"
     digest = hashlib.sha256()
-    for path in sorted(SDK.rglob("*")):
-        if path.suffix in (".py", ".wit"):
-            digest.update(path.read_bytes())
+    # The folder of the contract may be a symbolic link, which `rglob` does not follow before Python 3.13.
+    for path in sorted([*SDK.rglob("*.py"), *(SDK / "wit").glob("*.wit")]):
+        digest.update(path.read_bytes())
     for name in ("attrs", "cattrs", "componentize-py", "typing_extensions"):
         digest.update(importlib.metadata.version(name).encode())
     name = f"python-{form}-{digest.hexdigest()[:8]}"
