@@ -57,11 +57,16 @@ struct Snapshot {
 }
 
 /// The metrics of every module: type, name and help text. [`values`] has their values.
-const MODULE_METRICS: [(MetricType, &str, &str); 10] = {
+const MODULE_METRICS: [(MetricType, &str, &str); 11] = {
     use MetricType::{Counter, Gauge};
     [
         (Counter, "module_calls", "Calls that began: requests and events"),
         (Counter, "module_crashes", "Calls that crashed"),
+        (
+            Counter,
+            "module_exceptions",
+            "Calls that an exception of the module's code ended",
+        ),
         (
             Counter,
             "module_refused",
@@ -86,11 +91,12 @@ const MODULE_METRICS: [(MetricType, &str, &str); 10] = {
 };
 
 /// The values of [`MODULE_METRICS`], in the same order.
-fn values(module: &ModuleStatus) -> [u64; 10] {
+fn values(module: &ModuleStatus) -> [u64; 11] {
     let usage = &module.usage;
     [
         usage.calls,
         usage.crashes,
+        usage.exceptions,
         usage.refused,
         usage.in_flight as u64,
         usage.waiting as u64,

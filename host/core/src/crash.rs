@@ -2,9 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use http::StatusCode;
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
+
+use crate::FailureCode;
 
 /// The channel on which the server reports about itself. Only the server emits on it.
 pub const SERVER_CHANNEL: &str = "server";
@@ -62,6 +63,8 @@ pub enum CrashKind {
     /// No room for the request; [`Crash::limit`] names the limit. A guest that traps at a limit of its own is a
     /// [`Trap`](Self::Trap).
     Limit,
+    /// Code of a module raised an exception that nothing caught, which ended its call. The instance goes on.
+    Exception,
     /// The last holder of the context is gone and nobody replied (spec H7).
     NoReply,
     /// A handler's reply was refused: it was the second, or invalid.
@@ -74,12 +77,12 @@ pub enum CrashKind {
 }
 
 impl CrashKind {
-    /// The status that the client gets when this ends its request.
-    pub fn status(self) -> StatusCode {
+    /// The code of the failure that a client or a caller gets.
+    pub fn code(self) -> FailureCode {
         match self {
-            Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
-            Self::Limit => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Deadline => FailureCode::DEADLINE,
+            Self::Limit => FailureCode::OVERLOADED,
+            _ => FailureCode::FAILED,
         }
     }
 

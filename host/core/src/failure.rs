@@ -1,7 +1,7 @@
 //! A failure that may cross every boundary: to a client, to a guest, between channels.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -9,59 +9,10 @@ use pointwork_events::PayloadError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Crash, CrashKind};
+use crate::{Crash, CrashKind, FailureCode};
 
 /// The field of an error's body that no detail may have.
 const MESSAGE: &str = "message";
-
-/// The kind of a failure: a word from an open list, so that a new word breaks no module that was built before it.
-///
-/// The words are those of the contract's `types.failure`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, derive_more::Display)]
-pub struct FailureCode(Cow<'static, str>);
-
-impl FailureCode {
-    /// No listener has the event's name.
-    pub const UNKNOWN_EVENT: Self = Self(Cow::Borrowed("unknown-event"));
-    /// Two channels listen to the plain name.
-    pub const AMBIGUOUS_EVENT: Self = Self(Cow::Borrowed("ambiguous-event"));
-    /// A payload or a body is not of the declared type.
-    pub const BAD_PAYLOAD: Self = Self(Cow::Borrowed("bad-payload"));
-    /// The request has its reply.
-    pub const ALREADY_REPLIED: Self = Self(Cow::Borrowed("already-replied"));
-    /// A status or a header that cannot stand in a reply.
-    pub const INVALID_REPLY: Self = Self(Cow::Borrowed("invalid-reply"));
-    /// A body or a payload is over its limit.
-    pub const TOO_LARGE: Self = Self(Cow::Borrowed("too-large"));
-    /// A chain of calls is over its depth, as one that turns in a circle is in the end.
-    pub const TOO_DEEP: Self = Self(Cow::Borrowed("too-deep"));
-    /// The deadline passed.
-    pub const DEADLINE: Self = Self(Cow::Borrowed("deadline"));
-    /// A bounded queue or pool is full.
-    pub const OVERLOADED: Self = Self(Cow::Borrowed("overloaded"));
-    /// The other end is closed: the client went away, or a body was taken before.
-    pub const GONE: Self = Self(Cow::Borrowed("gone"));
-    /// The store of a durable channel did not confirm an event.
-    pub const UNRECORDED: Self = Self(Cow::Borrowed("unrecorded"));
-    /// A context was to be handed over to a durable channel.
-    pub const NOT_DURABLE: Self = Self(Cow::Borrowed("not-durable"));
-    /// A context was to be handed over to a channel whose listeners are in another process.
-    pub const NOT_REMOTE: Self = Self(Cow::Borrowed("not-remote"));
-    /// No process that listens to the channel can be reached.
-    pub const UNREACHABLE: Self = Self(Cow::Borrowed("unreachable"));
-    /// Anything else.
-    pub const FAILED: Self = Self(Cow::Borrowed("failed"));
-
-    /// A code by its word; for codes that come from a guest or from an application.
-    pub fn new(word: impl Into<Cow<'static, str>>) -> Self {
-        Self(word.into())
-    }
-
-    /// The word.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// An error that may end a request: the client gets [`status`](Self::status), [`headers`](Self::headers) and a JSON object of
 /// `message` and [`details`](Self::details) (spec H4).
@@ -103,7 +54,9 @@ impl From<PayloadError> for Failure {
     fn from(error: PayloadError) -> Self {
         let message = format!("payload: {error}");
         match error {
-            PayloadError::Write(_) => Self::internal(FailureCode::BAD_PAYLOAD, message),
+            PayloadError::Write(_) => {
+                Self::with_code(FailureCode::BAD_PAYLOAD, StatusCode::INTERNAL_SERVER_ERROR, message)
+            }
             _ => Self::bad_payload(message),
         }
     }
@@ -117,7 +70,19 @@ impl Failure {
         Self::with_code(FailureCode::FAILED, status, message)
     }
 
-    /// A failure with a code of its own.
+    /// A failure of that code, with the status and the `Retry-After` that [follow from the code](FailureCode::consequences).
+    pub fn of(code: FailureCode, message: impl Into<String>) -> Self {
+        let consequences = code.consequences();
+        let failure = Self::with_code(code, consequences.status, message);
+        match consequences.retry_after {
+            Some(time) => failure.retry_after(time),
+            None => failure,
+        }
+    }
+
+    /// A failure of that code with another status than the code's own; for a failure that an application raises.
+    ///
+    /// A status below 400 becomes 500: a failure must not look like a success.
     pub fn with_code(code: FailureCode, status: StatusCode, message: impl Into<String>) -> Self {
         let is_error = status.is_client_error() || status.is_server_error();
         let status = if is_error {
@@ -131,6 +96,16 @@ impl Failure {
             message: message.into(),
             extras: None,
         }
+    }
+
+    /// The same with that time as `Retry-After`, in place of an earlier one: whole seconds, rounded up, at least 1 (RFC 9110,
+    /// section 10.2.3).
+    #[must_use]
+    pub fn retry_after(mut self, time: Duration) -> Self {
+        let seconds = (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1);
+        let headers = &mut self.extras.get_or_insert_default().headers;
+        headers.insert(RETRY_AFTER, seconds.into());
+        self
     }
 
     /// The same with a further header of the reply. A header of the same name is kept beside it. The rules are those of any
@@ -178,24 +153,14 @@ impl Failure {
     /// The failure of a listener that crashed. The bus reports the crash as `server:crashed`, with the request that led
     /// there; the caller gets the crash's status without any detail.
     pub fn of_crash(crash: Crash) -> Self {
-        let status = crash.kind.status();
-        let code = match crash.kind {
-            CrashKind::Deadline => FailureCode::DEADLINE,
-            CrashKind::Limit => FailureCode::OVERLOADED,
-            _ => FailureCode::FAILED,
-        };
-        let mut failure = Self::with_code(code, status, "the listener crashed");
+        let mut failure = Self::of(crash.kind.code(), "the listener crashed");
         failure.extras.get_or_insert_default().crash = Some(crash);
         failure
     }
 
     /// The error that a client gets for a crash: the status, without any detail.
     pub(crate) fn for_client(crash: &Crash) -> Self {
-        let failure = Self::new(crash.kind.status(), crash.kind.public_message());
-        match failure.status() {
-            StatusCode::SERVICE_UNAVAILABLE => failure.header(RETRY_AFTER, HeaderValue::from_static("1")),
-            _ => failure,
-        }
+        Self::of(crash.kind.code(), crash.kind.public_message())
     }
 
     /// Takes the crash, to report it; the message names the event from now on.
@@ -204,23 +169,20 @@ impl Failure {
         self.message = match crash.kind {
             CrashKind::Deadline => format!("the listener of `{event}` took too long"),
             CrashKind::Limit => format!("the listener of `{event}` has no room"),
+            CrashKind::Exception => format!("the listener of `{event}` raised an exception"),
             _ => format!("the listener of `{event}` crashed"),
         };
         Some(crash)
     }
 
-    pub(crate) fn internal(code: FailureCode, message: impl Into<String>) -> Self {
-        Self::with_code(code, StatusCode::INTERNAL_SERVER_ERROR, message)
-    }
-
     /// A payload or a body that is not of the declared type: 400.
     pub fn bad_payload(message: impl Into<String>) -> Self {
-        Self::with_code(FailureCode::BAD_PAYLOAD, StatusCode::BAD_REQUEST, message)
+        Self::of(FailureCode::BAD_PAYLOAD, message)
     }
 
     /// The request already has its reply (spec H7).
     pub fn already_replied() -> Self {
-        Self::internal(FailureCode::ALREADY_REPLIED, "the request already has its reply")
+        Self::of(FailureCode::ALREADY_REPLIED, "the request already has its reply")
     }
 
     /// The kind of the failure.

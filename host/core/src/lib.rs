@@ -14,6 +14,7 @@ pub mod events;
 mod exchange;
 mod executor;
 mod failure;
+mod failure_code;
 mod files;
 pub mod limits;
 mod memory;
@@ -52,13 +53,16 @@ pub use exchange::body_reader::BodyReader;
 pub use exchange::context::Context;
 pub use exchange::durations::{DURATION_BUCKETS, RequestDurations, RouteDurations};
 pub use exchange::forwarded::Peer;
-pub use exchange::handler::{BodyMode, Handler, HandlerFuture, IntoReply, Json, Outcome, RequestLimits, error_reply};
+pub use exchange::handler::{
+    BodyMode, Handler, HandlerFuture, IntoReply, Json, Outcome, RequestLimits, error_reply, failure_reply,
+};
 pub use exchange::options::RouterOptions;
 pub use exchange::request_memory::RequestMemory;
 pub use exchange::router::{FoundRoute, Route, Router};
 pub use exchange::state::Extensions;
 pub use executor::{BoxFuture, Executor, within};
-pub use failure::{Failure, FailureCode};
+pub use failure::Failure;
+pub use failure_code::{Consequences, FailureCode, Party};
 pub use files::{open_file, read_file, read_text};
 pub use memory::{Charge, MemoryAccount, MemoryExceeded};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};

@@ -8,15 +8,14 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::rt::{Sleep, Timer};
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use pointwork_core::{ServerOptions, Timers};
+use pointwork_core::{Failure, FailureCode, ServerOptions, Timers};
 
 use crate::driver::Driver;
 use crate::io::Io;
@@ -51,8 +50,9 @@ pub(crate) async fn serve<S: InfallibleService>(server: Arc<Server<S>>, io: Io, 
                 return Ok::<_, Infallible>(refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
             }
             if !state.unread.admit(head_length(&request)).await {
-                let mut refusal = refusal(StatusCode::SERVICE_UNAVAILABLE);
-                refusal.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                let failure = Failure::of(FailureCode::OVERLOADED, "the server is busy");
+                let mut refusal = refusal(failure.status());
+                refusal.headers_mut().clone_from(failure.headers());
                 return Ok(refusal);
             }
             let stream = OpenStream::new(state.clone());

@@ -1,6 +1,5 @@
 //! The contract in `wit/`: documented throughout, of one version, and the same in each copy.
 
-
 use pointwork_rules::{root, texts};
 use wit_parser::{Docs, Resolve, TypeDefKind};
 
@@ -102,14 +101,19 @@ fn every_world_of_a_controller_imports_this_package_alone() {
 
 /// The packages that contain the contract. `cargo package` and setuptools follow a symbolic link to a folder; npm does not, so the
 /// build of the TypeScript SDK copies the folder.
-const LINKS: &[&str] = &["guest/js/wit", "guest/python/src/pointwork_guest/wit", "host/runtime/wit"];
+const LINKS: &[&str] = &[
+    "guest/js/wit",
+    "guest/python/src/pointwork_guest/wit",
+    "host/runtime/wit",
+];
 
 #[test]
 fn packages_link_the_one_contract() {
     let contract = root().join("wit").canonicalize().expect("the contract is there");
     for link in LINKS {
         let path = root().join(link);
-        let target = std::fs::read_link(&path).unwrap_or_else(|error| panic!("`{link}` is not a symbolic link: {error}"));
+        let target =
+            std::fs::read_link(&path).unwrap_or_else(|error| panic!("`{link}` is not a symbolic link: {error}"));
         assert!(target.is_relative(), "`{link}` is absolute: {}", target.display());
         assert_eq!(path.canonicalize().expect("the link has a target"), contract, "{link}");
     }

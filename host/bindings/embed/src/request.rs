@@ -8,11 +8,10 @@ use std::sync::{Arc, Weak};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::future::{AbortHandle, Abortable};
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{Request, Response};
 use parking_lot::Mutex;
 use pointwork::{Body, off_fiber};
-use pointwork_core::{BoxFuture, error_reply};
+use pointwork_core::{BoxFuture, Failure, FailureCode, failure_reply};
 use tokio::runtime::Handle;
 
 /// The end of a request that was not answered at once.
@@ -149,9 +148,7 @@ const MOST: usize = 16 * 1024;
 
 fn too_many() -> Response<Body> {
     let message = format!("{MOST} requests wait for their replies");
-    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, &message);
-    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    reply
+    failure_reply(&Failure::of(FailureCode::OVERLOADED, message))
 }
 
 impl Wake for Task {

@@ -44,6 +44,7 @@ struct ModuleRow {
 struct Usage {
     calls: u64,
     crashes: u64,
+    exceptions: u64,
     in_flight: u64,
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<()> {
         "SINCE",
         "CALLS",
         "CRASHES",
+        "EXCEPTIONS",
         "IN FLIGHT",
     ];
     terminal.line(table::columns(titles, rows.into_iter().map(ModuleRow::columns)));
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<()> {
 }
 
 impl ModuleRow {
-    fn columns(self) -> [String; 9] {
+    fn columns(self) -> [String; 10] {
         let previous = self.previous.as_deref().map_or("-", short);
         [
             self.name,
@@ -85,6 +87,7 @@ impl ModuleRow {
             humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(self.since)).to_string(),
             self.usage.calls.to_string(),
             self.usage.crashes.to_string(),
+            self.usage.exceptions.to_string(),
             self.usage.in_flight.to_string(),
         ]
     }

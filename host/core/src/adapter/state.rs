@@ -13,7 +13,10 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 
 use crate::exchange::finish::finish;
 use crate::routing::Pattern;
-use crate::{Body, Error, ErrorKind, FoundRoute, Reporter, RequestId, Router, ServerOptions, Staged, error_reply};
+use crate::{
+    Body, Error, ErrorKind, Failure, FailureCode, FoundRoute, Reporter, RequestId, Router, ServerOptions, Staged,
+    failure_reply,
+};
 
 /// The longest time that connections may take to close their sockets after they were cut.
 pub const CUT_TIME: Duration = Duration::from_secs(1);
@@ -197,10 +200,8 @@ impl<T: Send + Sync + 'static> AdapterState<T> {
         } else {
             "the server has no routes yet"
         };
-        let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, message);
-        let retry = HeaderValue::from_static("1");
-        reply.headers_mut().insert(header::RETRY_AFTER, retry);
-        finish(method, &RequestId::from_headers(headers), reply)
+        let failure = Failure::of(FailureCode::OVERLOADED, message);
+        finish(method, &RequestId::from_headers(headers), failure_reply(&failure))
     }
 
     /// Reports a failure of the adapter as `server:crashed` (spec E1); before the connection, in the log alone.

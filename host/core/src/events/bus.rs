@@ -8,7 +8,6 @@ use arc_swap::ArcSwap;
 use derive_more::Debug;
 use event_listener::Event as Changes;
 use futures_util::FutureExt;
-use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
 use tracing::Instrument;
 
@@ -52,7 +51,7 @@ impl WeakBus {
     pub(crate) fn upgrade(&self) -> Result<LiveBus, Failure> {
         let bus = self.0.upgrade().filter(|bus| !bus.closed.load(Ordering::Relaxed));
         bus.map(LiveBus)
-            .ok_or_else(|| Failure::internal(FailureCode::GONE, "the application has ended"))
+            .ok_or_else(|| Failure::of(FailureCode::GONE, "the application has ended"))
     }
 
     /// The application's clock. After the end of the application, the real clock.
@@ -301,7 +300,7 @@ impl LiveBus {
             let listed = match registry.target(event)? {
                 Target::Listener(listed) if handed_over.is_some() && listed.registered.listener.is_remote() => {
                     let message = format!("`{event}` is heard in another process, and a context cannot leave this one");
-                    return Err(Failure::internal(FailureCode::NOT_REMOTE, message));
+                    return Err(Failure::of(FailureCode::NOT_REMOTE, message));
                 }
                 Target::Listener(listed) => listed,
                 Target::Durable(channel, event) if handed_over.is_none() => {
@@ -316,7 +315,7 @@ impl LiveBus {
                         "the channel `{}` is durable, and a context ends with its request",
                         channel.name
                     );
-                    return Err(Failure::internal(FailureCode::NOT_DURABLE, message));
+                    return Err(Failure::of(FailureCode::NOT_DURABLE, message));
                 }
             };
             self.check_size(&payload, || format!("the payload of `{event}`"))?;
@@ -364,8 +363,7 @@ impl LiveBus {
         } else {
             return Ok(());
         };
-        let status = StatusCode::PAYLOAD_TOO_LARGE;
-        Err(Failure::with_code(FailureCode::TOO_LARGE, status, message))
+        Err(Failure::of(FailureCode::TOO_LARGE, message))
     }
 
     pub(super) fn delivery(&self, chain: Chain) -> Delivery {

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use http::StatusCode;
 use pointwork_events::{Event, EventData as _, IoEvent};
 use tracing::Span;
 
@@ -137,7 +138,7 @@ impl Caller {
         let result = self.call_raw(E::NAME, payload.into_payload()?).await?;
         E::Output::from_payload(result).map_err(|error| {
             let message = format!("the result of `{}` does not fit: {error}", E::NAME);
-            Failure::internal(FailureCode::BAD_PAYLOAD, message)
+            Failure::with_code(FailureCode::BAD_PAYLOAD, StatusCode::INTERNAL_SERVER_ERROR, message)
         })
     }
 

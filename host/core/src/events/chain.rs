@@ -266,7 +266,7 @@ impl Chain {
                 "`{event}` is call {depth} of a chain of at most {MAX_DEPTH}: {}",
                 self.describe()
             );
-            return Err(Failure::internal(FailureCode::TOO_DEEP, message));
+            return Err(Failure::of(FailureCode::TOO_DEEP, message));
         }
         Ok(depth)
     }

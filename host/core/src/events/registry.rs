@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use http::StatusCode;
 
 use super::Payload;
 use super::caller::{Delivery, Listener, Opaque, Subscription};
@@ -94,7 +93,7 @@ impl Registered {
         let reserved = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         reserved.map(drop).map_err(|_| {
             let message = format!("the queue of `{}` is full with {limit} events", self.names.full);
-            Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message)
+            Failure::of(FailureCode::OVERLOADED, message)
         })
     }
 
@@ -208,7 +207,7 @@ impl Registry {
     pub(crate) fn find(&self, name: &str) -> Result<&Entry, Failure> {
         if name.is_empty() {
             let message = "the event has an empty name; expected `channel:event`, or the event's name alone";
-            return Err(Failure::internal(FailureCode::UNKNOWN_EVENT, message));
+            return Err(Failure::of(FailureCode::UNKNOWN_EVENT, message));
         }
         match self.readings(name) {
             (Some(only), []) | (None, [only]) => Ok(only),
@@ -288,7 +287,7 @@ impl Registry {
         let mut message = format!("no channel listens to event `{}`", excerpt(name));
         // A name of any length may come from a guest, and no module declares a longer one.
         if name.len() > 2 * MAX_NAME_BYTES + 1 {
-            return Failure::internal(FailureCode::UNKNOWN_EVENT, message);
+            return Failure::of(FailureCode::UNKNOWN_EVENT, message);
         }
         let known = self.channels.values().flat_map(|channel| channel.events.values());
         // A module may declare thousands of listeners, and this runs for each unknown name.
@@ -307,7 +306,7 @@ impl Registry {
             Some(_) => {}
             None => message.push_str("; no channel is registered"),
         }
-        Failure::internal(FailureCode::UNKNOWN_EVENT, message)
+        Failure::of(FailureCode::UNKNOWN_EVENT, message)
     }
 }
 
@@ -322,7 +321,7 @@ fn ambiguous<'r>(name: &str, entries: impl Iterator<Item = &'r Entry>) -> Failur
         found.push(format!("{more} others"));
     }
     let message = format!("event `{name}` could be any of {}; name the channel", found.join(", "));
-    Failure::internal(FailureCode::AMBIGUOUS_EVENT, message)
+    Failure::of(FailureCode::AMBIGUOUS_EVENT, message)
 }
 
 pub(super) fn check_name(what: &str, name: &str, forbidden: impl Fn(char) -> bool) -> Result<(), Error> {

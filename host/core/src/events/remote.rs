@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use http::StatusCode;
 use tracing::Instrument;
 
 use super::bus::{Bus, LiveBus};
@@ -58,11 +57,7 @@ impl Caller {
         let answered = within(&*bus.0.executor, deadline, answered).instrument(span).await;
         let answered = answered.unwrap_or_else(|| {
             let message = format!("the listener of `{full}` took too long");
-            Err(Failure::with_code(
-                FailureCode::DEADLINE,
-                StatusCode::GATEWAY_TIMEOUT,
-                message,
-            ))
+            Err(Failure::of(FailureCode::DEADLINE, message))
         });
         reply(answered).await;
     }
@@ -81,14 +76,14 @@ impl Caller {
             }
             changed.await;
         }
-        Err(Failure::internal(FailureCode::GONE, "the application has ended"))
+        Err(Failure::of(FailureCode::GONE, "the application has ended"))
     }
 }
 
 async fn answer(bus: &LiveBus, call: RecordedEvent, full: &str, deadline: Instant) -> Result<Payload, Failure> {
     if call.depth > MAX_DEPTH {
         let message = format!("`{full}` is call {} of a chain of at most {MAX_DEPTH}", call.depth);
-        return Err(Failure::internal(FailureCode::TOO_DEEP, message));
+        return Err(Failure::of(FailureCode::TOO_DEEP, message));
     }
     bus.check_size(&call.payload, || format!("the payload of `{full}`"))?;
     let gate = Arc::<Gate>::default();

@@ -12,8 +12,7 @@ use event_listener::Event;
 use futures_channel::mpsc;
 use futures_util::task::AtomicWaker;
 use futures_util::{SinkExt, StreamExt, stream};
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 
@@ -53,18 +52,18 @@ pub enum BodyError {
 
 impl From<&BodyError> for Failure {
     fn from(error: &BodyError) -> Self {
+        // The client is late or gone, in place of a party of the server.
         let (code, status) = match error {
-            BodyError::TooLarge { .. } => (FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE),
-            BodyError::Timeout => (FailureCode::DEADLINE, StatusCode::REQUEST_TIMEOUT),
+            BodyError::TooLarge { .. } => return Self::of(FailureCode::TOO_LARGE, error.to_string()),
             BodyError::Overloaded(_) => {
                 let message = "the server holds as many request bodies as it may";
-                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
-                return failure.header(RETRY_AFTER, HeaderValue::from_static("1"));
+                return Self::of(FailureCode::OVERLOADED, message);
             }
-            BodyError::Unrecorded => (FailureCode::UNRECORDED, StatusCode::SERVICE_UNAVAILABLE),
+            BodyError::Unrecorded => return Self::of(FailureCode::UNRECORDED, error.to_string()),
+            BodyError::Timeout => (FailureCode::DEADLINE, StatusCode::REQUEST_TIMEOUT),
             BodyError::Incomplete | BodyError::Transport(_) => (FailureCode::GONE, StatusCode::BAD_REQUEST),
         };
-        Failure::with_code(code, status, error.to_string())
+        Self::with_code(code, status, error.to_string())
     }
 }
 
@@ -466,7 +465,7 @@ impl BodyWriter {
     /// Notes that the writer is told that nobody reads, and makes the failure.
     fn left(&self) -> Failure {
         self.limit.is_left.store(true, Ordering::Relaxed);
-        Failure::internal(FailureCode::GONE, "nobody reads the reply any more")
+        Failure::of(FailureCode::GONE, "nobody reads the reply any more")
     }
 }
 

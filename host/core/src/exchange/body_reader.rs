@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use bytes::Bytes;
-use http::StatusCode;
 use http_body::Body as HttpBody;
 
 use super::body::{Body, BodyError};
@@ -126,7 +125,7 @@ impl BodyLimits {
         if let Some(caller) = caller {
             caller.report(Crash::new(CrashKind::Limit, &*message).at_limit(name));
         }
-        Failure::with_code(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, message)
+        Failure::of(FailureCode::TOO_LARGE, message)
     }
 }
 

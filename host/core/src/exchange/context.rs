@@ -254,7 +254,7 @@ impl Context {
                 BodyMode::None => "the handler declares that it takes no request body",
                 BodyMode::Whole | BodyMode::Stream => "the request body was taken before, or its request has ended",
             };
-            Failure::internal(FailureCode::GONE, message)
+            Failure::of(FailureCode::GONE, message)
         })?;
         Ok(BodyReader::new(body, exchange.body_limits, exchange.caller.clone()))
     }
@@ -367,7 +367,7 @@ impl Context {
     pub fn send(&self, reply: impl IntoReply) -> Result<(), Failure> {
         match reply.into_reply() {
             Outcome::Reply(response) => self.fill(response),
-            Outcome::Deferred | Outcome::Crashed(_) => Err(Failure::internal(
+            Outcome::Deferred | Outcome::Crashed(_) => Err(Failure::of(
                 FailureCode::INVALID_REPLY,
                 "the value is not a reply; send text, JSON or bytes",
             )),

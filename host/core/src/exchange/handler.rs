@@ -135,7 +135,7 @@ fn error_with(status: StatusCode, message: &str, details: Option<&Map<String, Va
 }
 
 /// The client's reply for a failure (spec H4).
-pub(crate) fn failure_reply(failure: &Failure) -> Response<Body> {
+pub fn failure_reply(failure: &Failure) -> Response<Body> {
     let mut response = error_with(failure.status(), failure.message(), failure.details());
     let headers = response.headers_mut();
     if failure.headers().contains_key(CONTENT_TYPE) {
@@ -218,5 +218,5 @@ impl<T: IntoReply, E: Into<Failure>> IntoReply for Result<T, E> {
 /// Refuses a status that cannot be that of a reply: an informational or an undefined one.
 pub(crate) fn check_reply(response: &Response<Body>) -> Result<(), Failure> {
     let checked = check_status(response.status().as_u16());
-    checked.map_err(|message| Failure::internal(FailureCode::INVALID_REPLY, message))
+    checked.map_err(|message| Failure::of(FailureCode::INVALID_REPLY, message))
 }

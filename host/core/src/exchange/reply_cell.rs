@@ -55,7 +55,7 @@ impl ReplyCell {
             }
             ReplyState::Closed | ReplyState::Crashed(_) => {
                 let message = "nobody waits for the reply any more";
-                Err(Failure::internal(FailureCode::GONE, message))
+                Err(Failure::of(FailureCode::GONE, message))
             }
             ReplyState::Filled(_) | ReplyState::Taken => Err(Failure::already_replied()),
         }

@@ -67,11 +67,8 @@ async fn request(
     timers: Timers,
     left: Duration,
 ) -> Result<Payload, Failure> {
-    let fail = |code, status, why: String| {
-        let message = format!("`{}:{}` {why}", call.channel, call.event);
-        Err(Failure::with_code(code, status, message))
-    };
-    let unreachable = |why: String| fail(FailureCode::UNREACHABLE, StatusCode::SERVICE_UNAVAILABLE, why);
+    let fail = |code, why: String| Err(Failure::of(code, format!("`{}:{}` {why}", call.channel, call.event)));
+    let unreachable = |why: String| fail(FailureCode::UNREACHABLE, why);
     // What is sent without a connection would go out later.
     if !connection.is_connected() {
         return unreachable("cannot be reached: no server of NATS is connected".to_owned());
@@ -87,14 +84,14 @@ async fn request(
         Some(Err(error)) => error,
         None => {
             let why = "was not answered in time; its listener may have run".to_owned();
-            return fail(FailureCode::DEADLINE, StatusCode::GATEWAY_TIMEOUT, why);
+            return fail(FailureCode::DEADLINE, why);
         }
     };
     match error.kind() {
         RequestErrorKind::NoResponders => unreachable("cannot be reached: no process serves its channel".to_owned()),
         RequestErrorKind::MaxPayloadExceeded => {
             let why = format!("is too large for NATS: {error}");
-            fail(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, why)
+            fail(FailureCode::TOO_LARGE, why)
         }
         _ => unreachable(format!("cannot be reached: {error}")),
     }

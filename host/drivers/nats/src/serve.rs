@@ -126,8 +126,7 @@ impl Server {
         self.connection.runtime.spawn(async move {
             let Ok(_place) = place else {
                 let message = format!("the channel `{}` has as many calls as it takes", server.channel);
-                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
-                let failure = failure.header(RETRY_AFTER, HeaderValue::from_static("1"));
+                let failure = Failure::of(FailureCode::OVERLOADED, message);
                 return server.reply(reply, Err(failure)).await;
             };
             let headers = call.headers.unwrap_or_default();
@@ -144,7 +143,7 @@ impl Server {
         let sent = client.publish_with_headers(to.clone(), headers, payload).await;
         if let Err(error) = sent {
             let message = format!("the result cannot be sent: {error}");
-            let failure = Failure::with_code(FailureCode::TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE, message);
+            let failure = Failure::of(FailureCode::TOO_LARGE, message);
             let (headers, payload) = envelope::answer(&Err(failure));
             if let Err(error) = client.publish_with_headers(to, headers, payload).await {
                 tracing::error!(channel = &*self.channel, "a call was not answered: {error}");

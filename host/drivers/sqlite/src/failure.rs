@@ -1,14 +1,10 @@
 //! Messages for the errors of SQLite: for the caller of an event, and for the author of a statement.
 
-use pointwork_core::http::StatusCode;
 use pointwork_core::{Failure, FailureCode};
 use rusqlite::ffi::{self, ErrorCode};
 
 /// The message for the caller in place of that of SQLite, which goes to the log.
 pub(crate) const FAILED: &str = "the database failed";
-
-/// The code of a change that contradicts the stored rows.
-const CONFLICT: &str = "conflict";
 
 /// The failure of an event, with the error of SQLite for the log.
 #[derive(Debug, thiserror::Error)]
@@ -18,17 +14,9 @@ pub(crate) struct EventError {
     pub(crate) source: Option<Box<rusqlite::Error>>,
 }
 
-/// A failure with the status that belongs to its code.
 pub(crate) fn failure(code: FailureCode, message: impl Into<String>) -> EventError {
-    let status = match code.as_str() {
-        "bad-payload" => StatusCode::BAD_REQUEST,
-        CONFLICT => StatusCode::CONFLICT,
-        "overloaded" => StatusCode::SERVICE_UNAVAILABLE,
-        "deadline" => StatusCode::GATEWAY_TIMEOUT,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
     EventError {
-        failure: Failure::with_code(code, status, message),
+        failure: Failure::of(code, message),
         source: None,
     }
 }
@@ -38,7 +26,7 @@ fn bad_payload(message: impl Into<String>) -> EventError {
 }
 
 fn conflict(message: impl Into<String>) -> EventError {
-    failure(FailureCode::new(CONFLICT), message)
+    failure(FailureCode::CONFLICT, message)
 }
 
 impl From<rusqlite::Error> for EventError {
@@ -63,37 +51,22 @@ fn classify(error: ffi::Error, text: &str) -> EventError {
             "the deadline passed before the database had finished",
         ),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => failure(FailureCode::OVERLOADED, "the database is busy"),
-        ErrorCode::TypeMismatch => bad_payload("a value has the wrong type for its column"),
         ErrorCode::TooBig => bad_payload("a value is too big for the database"),
         _ => failure(FailureCode::FAILED, FAILED),
     }
 }
 
+/// A change that contradicts stored rows, or that the author's trigger refuses, is a conflict. A value that its column cannot hold is a
+/// mistake between the module and the schema. No message names a part of the schema: it may reach the client.
 fn constraint(extended: i32, text: &str) -> EventError {
-    // "UNIQUE constraint failed: products.sku, products.shop"
-    let subject = text
-        .split_once("constraint failed: ")
-        .map_or("", |(_, subject)| subject);
-    let columns = |otherwise: &str| {
-        let columns = subject.split(", ").filter_map(|column| column.split_once('.'));
-        let names: Vec<_> = columns.map(|(_, name)| format!("`{name}`")).collect();
-        if names.is_empty() {
-            otherwise.to_owned()
-        } else {
-            names.join(", ")
-        }
-    };
     match extended {
         ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
-            conflict(format!("another row has the same {}", columns("key")))
+            conflict("another row has the same key")
         }
         ffi::SQLITE_CONSTRAINT_FOREIGNKEY => conflict("a row refers to another that does not exist"),
         // The text of `RAISE(ABORT, '…')`.
         ffi::SQLITE_CONSTRAINT_TRIGGER if !text.is_empty() => conflict(text),
-        ffi::SQLITE_CONSTRAINT_NOTNULL => bad_payload(format!("{} must not be null", columns("a column"))),
-        ffi::SQLITE_CONSTRAINT_CHECK => bad_payload(format!("the values break the rule `{subject}`")),
-        ffi::SQLITE_CONSTRAINT_DATATYPE => bad_payload("a value has the wrong type for its column"),
-        _ => conflict("the change breaks a rule of the database"),
+        _ => failure(FailureCode::FAILED, FAILED),
     }
 }
 

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use http::StatusCode;
 use pointwork_core::adapter::AdapterState;
 use pointwork_core::routing::{Conflicts, MethodFilter, Pattern, PatternError};
 use pointwork_core::{
-    Bus, Context, Executor, Handler, Origin, RequestDurations, RequestMemory, Route, RouteRecord, Router,
-    RouterOptions, Staged, Transport, error_reply, is_unprintable, one_line,
+    Bus, Context, Executor, Failure, FailureCode, Handler, Origin, RequestDurations, RequestMemory, Route, RouteRecord,
+    Router, RouterOptions, Staged, Transport, is_unprintable, one_line,
 };
 
 use crate::app::changes::ChangeKind;
@@ -404,7 +403,7 @@ fn unavailable(module: &str, filter: &MethodFilter, pattern: &Pattern, prefix: &
         handler: None,
         unavailable_on: Vec::new(),
     };
-    let answer = |_: Context| async { error_reply(StatusCode::SERVICE_UNAVAILABLE, "the route is not available") };
+    let answer = |_: Context| async { Failure::of(FailureCode::OVERLOADED, "the route is not available") };
     Ok(Route {
         filter: filter.clone(),
         pattern,

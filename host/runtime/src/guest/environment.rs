@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use pointwork_core::Crash;
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
@@ -28,12 +29,15 @@ pub(super) struct CallState {
     /// The times that the guest was told.
     told: Option<Times>,
     pub(super) output: Output,
+    /// The exception that ends the call, as the guest reported it.
+    pub(super) raised: Option<Crash>,
 }
 
 impl CallState {
     /// A call begins.
     pub(super) fn begin(&mut self, arrived: Instant) {
         (self.arrived, self.received, self.told) = (Some(arrived), None, None);
+        self.raised = None;
     }
 
     fn received_at(&mut self) -> Option<SystemTime> {

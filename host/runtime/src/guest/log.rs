@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use pointwork_core::{is_unprintable, one_line};
+use pointwork_core::{Crash, CrashKind, is_unprintable, one_line};
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
 use super::output::{LineLog, OutputStream};
-use super::spans::{caller_of_line, line_span, running_task, task_of_code};
+use super::spans::{caller_of_line, line_span, running_caller, running_task, task_of_code};
 use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
 
@@ -15,8 +15,8 @@ use crate::guest::bindings::{log, types};
 const MAX_TARGET: usize = 255;
 
 impl log::Host for Guest {
-    fn panicked(&mut self, crash: log::Crash) -> Result<()> {
-        self.panic = Some(report(&crash));
+    fn panicked(&mut self, report: log::Report) -> Result<()> {
+        self.panic = Some(text_of(&report));
         Ok(())
     }
 }
@@ -82,6 +82,28 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         guest.state(task).output.print(stream, &bytes, &log)?;
         Ok(())
     }
+
+    fn raised(mut access: Access<'_, T, Self>, report: log::Report) -> Result<()> {
+        let task = running_task(&mut access)?;
+        let guest = access.get();
+        let report = text_of(&report);
+        if let Some(exceeded) = guest.limits.refused {
+            guest.panic = Some(report);
+            return Err(exceeded.into());
+        }
+        let crash = Crash::new(CrashKind::Exception, report).in_module(&*guest.module);
+        if guest.shares && task.is_none() {
+            // The call has ended, so that nothing else reports the exception.
+            if guest.lines.spend(&guest.module)?.is_none()
+                && let Some(caller) = running_caller(&mut access)?
+            {
+                caller.report(crash);
+            }
+            return Ok(());
+        }
+        guest.state(task).raised.get_or_insert(crash);
+        Ok(())
+    }
 }
 
 /// The fields of a line as `name=value`, separated by spaces; a value that would be ambiguous is quoted.
@@ -113,23 +135,23 @@ fn word(text: &mut String, word: &str) {
     debug_assert!(result.is_ok(), "writing to a string cannot fail");
 }
 
-/// A crash for people: `TypeError: message`, and a line for each frame.
-fn report(crash: &log::Crash) -> String {
-    let mut report = String::new();
-    if let Some(exception) = &crash.exception {
-        push_line(&mut report, exception);
-        report.push_str(": ");
+/// A panic or an exception for people: `TypeError: message`, and a line for each frame.
+fn text_of(report: &log::Report) -> String {
+    let mut text = String::new();
+    if let Some(exception) = &report.exception {
+        push_line(&mut text, exception);
+        text.push_str(": ");
     }
-    let most = crash.message.floor_char_boundary(MAX_LOG_LINE + 1);
-    report.push_str(&crash.message[..most]);
-    cut(&mut report, MAX_LOG_LINE);
-    for frame in &crash.stack {
-        if report.len() > 2 * MAX_LOG_LINE {
-            report.push_str("\n    …");
+    let most = report.message.floor_char_boundary(MAX_LOG_LINE + 1);
+    text.push_str(&report.message[..most]);
+    cut(&mut text, MAX_LOG_LINE);
+    for frame in &report.stack {
+        if text.len() > 2 * MAX_LOG_LINE {
+            text.push_str("\n    …");
             break;
         }
-        report.push_str("\n    at ");
-        push_line(&mut report, &frame.function);
+        text.push_str("\n    at ");
+        push_line(&mut text, &frame.function);
         if frame.file.is_empty() {
             continue;
         }
@@ -139,21 +161,21 @@ fn report(crash: &log::Crash) -> String {
         } else {
             (" (", ")")
         };
-        report.push_str(open);
-        push_line(&mut report, &frame.file);
+        text.push_str(open);
+        push_line(&mut text, &frame.file);
         if frame.line > 0 {
-            report.push_str(&format!(":{}", frame.line));
+            text.push_str(&format!(":{}", frame.line));
         }
-        report.push_str(close);
+        text.push_str(close);
     }
-    report
+    text
 }
 
 /// Appends a short text that stays on its line.
-fn push_line(report: &mut String, text: &str) {
+fn push_line(line: &mut String, text: &str) {
     const MOST: usize = 512;
     let visible = text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c });
-    report.extend(visible.take(MOST));
+    line.extend(visible.take(MOST));
 }
 
 /// Cuts a text of a guest after so many bytes, with the mark `…`.
@@ -196,7 +218,7 @@ mod tests {
             file: file.to_owned(),
             line,
         };
-        let crash = log::Crash {
+        let crash = log::Report {
             message: "x is not a function".to_owned(),
             exception: Some("TypeError".to_owned()),
             stack: vec![
@@ -206,14 +228,14 @@ mod tests {
             ],
         };
         assert_eq!(
-            report(&crash),
+            text_of(&crash),
             "TypeError: x is not a function\n    at show (shop.ts:7)\n    at run\u{fffd}\n    at main (main.ts)"
         );
-        let deep = log::Crash {
+        let deep = log::Report {
             message: "x".repeat(3 * MAX_LOG_LINE),
             exception: None,
             stack: vec![frame(&"f".repeat(1000), "f.rs", 1); 1000],
         };
-        assert!(report(&deep).len() < 3 * MAX_LOG_LINE);
+        assert!(text_of(&deep).len() < 3 * MAX_LOG_LINE);
     }
 }

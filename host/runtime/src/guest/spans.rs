@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_core::Caller;
+use pointwork_core::{Caller, Crash};
 use tracing::Span;
 use wasmtime::component::{Access, GuestTaskId, HasSelf};
 use wasmtime::{AsContextMut, Result, StoreContextMut};
@@ -57,6 +57,12 @@ impl Tasks {
     fn place(&self, task: Option<GuestTaskId>) -> Option<usize> {
         self.running.iter().position(|running| Some(running.id) == task)
     }
+}
+
+/// An exception that ended a call, with the caller of the call.
+pub(crate) struct Raised {
+    pub(crate) crash: Crash,
+    pub(crate) caller: Caller,
 }
 
 struct RunningTask {
@@ -115,16 +121,26 @@ impl Guest {
         self.tasks.running.push(RunningTask { id, span, state });
     }
 
-    /// Returns the number of tasks that still run.
-    pub(crate) fn task_ended(&mut self, id: GuestTaskId) -> usize {
+    /// Returns the number of tasks that still run, and the exception that ended the task.
+    pub(crate) fn task_ended(&mut self, id: GuestTaskId) -> (usize, Option<Raised>) {
         let running = &mut self.tasks.running;
-        if let Some(at) = running.iter().position(|task| task.id == id) {
-            running.swap_remove(at).end_lines(&self.module, &self.lines);
-        }
+        let at = running.iter().position(|task| task.id == id);
+        let raised = at.and_then(|at| {
+            let mut ended = running.swap_remove(at);
+            ended.end_lines(&self.module, &self.lines);
+            let (crash, caller) = (ended.state.raised?, ended.span.caller);
+            Some(Raised { crash, caller })
+        });
         self.end_wasi_lines();
         self.lines.end_call();
         self.emits.end_call();
-        self.tasks.running.len()
+        (self.tasks.running.len(), raised)
+    }
+
+    /// Takes the exception that ended the only call.
+    pub(crate) fn take_raised(&mut self) -> Option<Raised> {
+        let (crash, caller) = (self.own.raised.take()?, self.call.latest()?);
+        Some(Raised { crash, caller })
     }
 
     /// The instance ends, and its tasks with it.

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
 use pointwork_core::{Caller, Crash, CrashKind, Executor, Failure, FailureCode, within};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -101,9 +99,7 @@ impl StreamPermits {
     pub(crate) fn busy(&self, module: &str, caller: &Caller) -> Failure {
         let crash = Crash::new(CrashKind::Limit, self.refusal()).in_module(module);
         caller.report(crash.at_limit("instances"));
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        let failure = Failure::with_code(FailureCode::OVERLOADED, status, "the server is busy");
-        failure.header(RETRY_AFTER, HeaderValue::from_static("1"))
+        Failure::of(FailureCode::OVERLOADED, "the server is busy")
     }
 }
 

@@ -399,17 +399,18 @@ async fn run<C: Call>(
     })?;
     let task = started.task();
     let results = export.finish_call_concurrent(accessor, started).await?;
-    accessor.with(|mut access| {
+    let raised = accessor.with(|mut access| {
         let guest = access.get();
-        let in_flight = guest.task_ended(task);
+        let (in_flight, raised) = guest.task_ended(task);
         guest.free_slot();
         if guest.leaks(in_flight) && state.close() {
             guest.log_leak();
         }
+        raised
     });
     // Before the caller goes on: its next call finds the place.
     state.end_call(pre.version.clock.now());
     // Nobody may wait for it.
-    let _ = output.send(C::lift(results, &pre.version));
+    let _ = output.send(C::ended(results, raised, &pre.version));
     Ok(())
 }

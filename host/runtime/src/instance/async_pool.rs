@@ -150,10 +150,7 @@ impl AsyncPool {
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
         let instance = match output {
-            Ok(output) => {
-                self.pre.version.admission.succeeded();
-                return output;
-            }
+            Ok(output) => return output,
             Err(instance) => instance,
         };
         // The call is dropped a moment before the instance's end is known.

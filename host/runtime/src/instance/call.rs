@@ -13,7 +13,7 @@ use crate::component::module_pre::ModulePre;
 use crate::guest::bindings::types;
 use crate::guest::payload::payload_in;
 use crate::guest::reply::{failure_in, outcome_in};
-use crate::guest::spans::TaskSpan;
+use crate::guest::spans::{Raised, TaskSpan};
 use crate::guest::stream_permits::StreamPermit;
 use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
@@ -33,6 +33,25 @@ pub(crate) trait Call: Sized + Send + 'static {
     fn lift(results: Self::Results, version: &VersionState) -> Self::Output;
 
     fn crashed(crash: Crash) -> Self::Output;
+
+    /// Reports the exception that ended the call. Returns the output for the client or the caller.
+    fn raised(output: Self::Output, raised: Raised) -> Self::Output;
+
+    /// The output of a call that the guest ended, also by an exception. The circuit breaker ignores exceptions: they are neither a
+    /// crash nor a success.
+    fn ended(results: Self::Results, raised: Option<Raised>, version: &VersionState) -> Self::Output {
+        let output = Self::lift(results, version);
+        match raised {
+            Some(raised) => {
+                version.admission.raised();
+                Self::raised(output, raised)
+            }
+            None => {
+                version.admission.succeeded();
+                output
+            }
+        }
+    }
 
     /// The history of calls of the same handler or listener.
     fn history(&self) -> &Shard<Arc<CallHistory>>;
@@ -129,6 +148,11 @@ impl Call for Request {
         Outcome::Crashed(Box::new(crash))
     }
 
+    fn raised(output: Outcome, Raised { crash, caller }: Raised) -> Outcome {
+        caller.report(crash);
+        output
+    }
+
     fn history(&self) -> &Shard<Arc<CallHistory>> {
         &self.history
     }
@@ -180,6 +204,17 @@ impl Call for Event {
 
     fn crashed(crash: Crash) -> Self::Output {
         Err(Failure::of_crash(crash))
+    }
+
+    fn raised(output: Self::Output, Raised { crash, caller }: Raised) -> Self::Output {
+        match output {
+            // The bus reports the crash of a failure.
+            Err(_) => Err(Failure::of_crash(crash)),
+            Ok(_) => {
+                caller.report(crash);
+                output
+            }
+        }
     }
 
     fn history(&self) -> &Shard<Arc<CallHistory>> {

@@ -2,13 +2,10 @@
 
 use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Response, StatusCode};
 use pointwork_core::{
-    Body, BodyMode, BoxFuture, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture,
-    Listener, Outcome, Payload, RequestLimits, Sharded, error_reply, within,
+    BodyMode, BoxFuture, Context, Crash, CrashKind, Delivery, Failure, FailureCode, Handler, HandlerFuture,
+    IntoReply as _, Listener, Payload, RequestLimits, Sharded, within,
 };
 
 use super::async_pool::AsyncPool;
@@ -128,7 +125,10 @@ impl Handler for WasmHandler {
     fn call(&self, context: Context) -> HandlerFuture {
         let in_flight = match self.instances.pre.version.admission.admit() {
             Ok(in_flight) => in_flight,
-            Err(left) => return Box::pin(ready(Outcome::Reply(breaker_reply(left)))),
+            Err(left) => {
+                let failure = Failure::of(FailureCode::OVERLOADED, "the server is busy").retry_after(left);
+                return Box::pin(ready(failure.into_reply()));
+            }
         };
         let request = Request {
             handler: self.number,
@@ -151,16 +151,6 @@ impl Handler for WasmHandler {
     }
 }
 
-/// The reply while the circuit breaker is open, with the time left in whole seconds as HTTP has them.
-fn breaker_reply(left: Duration) -> Response<Body> {
-    let mut reply = error_reply(StatusCode::SERVICE_UNAVAILABLE, "the server is busy");
-    let seconds = left.as_secs_f64().ceil().max(1.0);
-    if let Ok(after) = HeaderValue::try_from(format!("{seconds:.0}")) {
-        reply.headers_mut().insert(RETRY_AFTER, after);
-    }
-    reply
-}
-
 struct WasmListener {
     instances: Arc<Instances>,
     history: Sharded<Arc<CallHistory>>,
@@ -175,7 +165,7 @@ impl Listener for WasmListener {
             Ok(in_flight) => in_flight,
             Err(left) => {
                 let message = format!("module `{}` is held back for another {left:?}", version.module);
-                let failure = Failure::with_code(FailureCode::OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message);
+                let failure = Failure::of(FailureCode::OVERLOADED, message).retry_after(left);
                 return Box::pin(ready(Err(failure)));
             }
         };

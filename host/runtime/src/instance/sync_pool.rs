@@ -101,9 +101,9 @@ impl SyncPool {
         };
         match instance.call(call, slot).await {
             Ok(results) => {
-                self.pre.version.admission.succeeded();
+                let raised = instance.store.data_mut().take_raised();
                 self.keep(instance);
-                C::lift(results, &self.pre.version)
+                C::ended(results, raised, &self.pre.version)
             }
             Err(error) => {
                 let guest = instance.store.data_mut();

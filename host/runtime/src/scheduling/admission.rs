@@ -20,6 +20,7 @@ pub(crate) struct Admission {
     /// The number of calls. Each call in flight has a reference to a shard.
     calls: Sharded<AtomicU64>,
     crashes: AtomicU64,
+    exceptions: AtomicU64,
     refused: AtomicU64,
     waiting: AtomicUsize,
     instances: AtomicUsize,
@@ -65,6 +66,7 @@ impl Admission {
             module: module.clone(),
             calls: Sharded::default(),
             crashes: AtomicU64::new(0),
+            exceptions: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
@@ -116,6 +118,11 @@ impl Admission {
         }
     }
 
+    /// An exception of the guest ended a call, and the instance goes on.
+    pub(crate) fn raised(&self) {
+        self.exceptions.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A call crashed. If this opens the breaker, it is reported as `server:crashed`.
     pub(crate) fn crashed(&self) {
         let crashes = self.crashes.fetch_add(1, Ordering::Relaxed) + 1;
@@ -156,6 +163,7 @@ impl Admission {
         Usage {
             calls: self.calls(),
             crashes: self.crashes.load(Ordering::Relaxed),
+            exceptions: self.exceptions.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             in_flight: self.in_flight(),
             waiting: self.waiting.load(Ordering::Relaxed),

@@ -24,6 +24,9 @@ pub struct Usage {
     pub calls: u64,
     /// Calls that crashed: traps, and limits of memory, stack, processor time, log lines and events.
     pub crashes: u64,
+    /// Calls that an exception of the module's code ended. The instance went on.
+    #[serde(default)]
+    pub exceptions: u64,
     /// Calls that were refused, because no instance was free or the circuit breaker was open.
     pub refused: u64,
     /// Calls in flight, including those that wait for an instance.

@@ -7,8 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_util::task::AtomicWaker;
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
 use parking_lot::Mutex;
 
 use crate::executor::within;
@@ -133,6 +131,5 @@ impl Batch {
 fn unrecorded(reason: &str) -> Failure {
     tracing::debug!("an event was not recorded: {reason}");
     let message = "an event of the request could not be recorded";
-    Failure::with_code(FailureCode::UNRECORDED, StatusCode::SERVICE_UNAVAILABLE, message)
-        .header(RETRY_AFTER, HeaderValue::from_static("1"))
+    Failure::of(FailureCode::UNRECORDED, message)
 }

@@ -4,8 +4,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use http::StatusCode;
-
 use super::channel::DurableChannel;
 use super::gate::Receipt;
 use super::store::RecordedEvent;
@@ -55,7 +53,7 @@ impl DurableChannel {
                 return;
             };
             channel.counts.refused.fetch_add(1, Ordering::Relaxed);
-            let failure = Failure::with_code(FailureCode::UNRECORDED, StatusCode::SERVICE_UNAVAILABLE, reason);
+            let failure = Failure::of(FailureCode::UNRECORDED, reason);
             let full = format!("{}:{event}", channel.name);
             caller.log_refused("the event was not recorded", &full, &failure);
         })
