@@ -129,8 +129,9 @@ async fn health() -> Response {
     Json(json!({"status": "up"})).into_response()
 }
 
-/// An application is ready when all of its modules serve, each in the version that it is meant to, and the channels that it serves to
-/// other processes have been served once.
+/// An application is ready when each of its modules is there in the version that it is meant to be, and the channels that it serves to
+/// other processes have been served once. Circuit breakers do not count: a load balancer would take the server away from the
+/// handlers that work, and from the calls that close the breaker.
 async fn ready(State(admin): State<Shared>) -> Response {
     let statuses = admin.app.statuses();
     let held: Vec<_> = statuses
@@ -140,7 +141,7 @@ async fn ready(State(admin): State<Shared>) -> Response {
         .collect();
     let restore_failures = admin.app.restore_failures();
     let starting = admin.app.bus().starting();
-    let ready = held.is_empty() && restore_failures.is_empty() && starting.is_empty();
+    let ready = restore_failures.is_empty() && starting.is_empty();
     let status = if ready {
         StatusCode::OK
     } else {

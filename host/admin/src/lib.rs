@@ -38,7 +38,7 @@
 //! | `GET /routes` | lists the routes | 200, an array of [`pointwork::RouteRecord`] |
 //! | `GET /metrics` | metrics in the text format of OpenMetrics, which Prometheus reads | 200 |
 //! | `GET /health` | shows that the process runs | 200 |
-//! | `GET /ready` | shows whether every module serves in its recorded version, and what is still starting | 200, or 503 with those that are held back or could not be restored ([`pointwork::RestoreFailure`]), and what is starting |
+//! | `GET /ready` | shows whether every module is there in its recorded version, what is still starting, and the modules that are held back | 200, or 503 with those that could not be restored ([`pointwork::RestoreFailure`]), and what is starting |
 //!
 //! A `PUT` may have a `Content-Digest` (RFC 9530): a component with another SHA-256 is refused. A new module gets the options
 //! of [`AdminOptions::module_options`] for its name; a replaced one keeps its own. If the client disconnects before the

@@ -57,7 +57,7 @@ struct Snapshot {
 }
 
 /// The metrics of every module: type, name and help text. [`values`] has their values.
-const MODULE_METRICS: [(MetricType, &str, &str); 11] = {
+const MODULE_METRICS: [(MetricType, &str, &str); 12] = {
     use MetricType::{Counter, Gauge};
     [
         (Counter, "module_calls", "Calls that began: requests and events"),
@@ -87,11 +87,16 @@ const MODULE_METRICS: [(MetricType, &str, &str); 11] = {
             "Bytes that the host keeps for the module outside of its instances",
         ),
         (Gauge, "module_draining", "Versions before that have calls in flight"),
+        (
+            Gauge,
+            "module_handlers_held_back",
+            "Handlers and listeners whose circuit breakers are not closed",
+        ),
     ]
 };
 
 /// The values of [`MODULE_METRICS`], in the same order.
-fn values(module: &ModuleStatus) -> [u64; 11] {
+fn values(module: &ModuleStatus) -> [u64; 12] {
     let usage = &module.usage;
     [
         usage.calls,
@@ -105,13 +110,15 @@ fn values(module: &ModuleStatus) -> [u64; 11] {
         usage.held as u64,
         usage.host_memory,
         module.draining.len() as u64,
+        module.held_back.len() as u64,
     ]
 }
 
-const STATES: [(ModuleState, &str); 3] = [
+const STATES: [(ModuleState, &str); 4] = [
     (ModuleState::Serving, "serving"),
     (ModuleState::OnTrial, "on-trial"),
     (ModuleState::HeldBack, "held-back"),
+    (ModuleState::HalfOpen, "half-open"),
 ];
 
 impl Snapshot {

@@ -76,6 +76,9 @@ pub enum CrashKind {
     Other,
 }
 
+/// The message for a client whose request failed by a fault of the server.
+pub(crate) const INTERNAL_ERROR: &str = "internal error";
+
 impl CrashKind {
     /// The code of the failure that a client or a caller gets.
     pub fn code(self) -> FailureCode {
@@ -91,7 +94,7 @@ impl CrashKind {
         match self {
             Self::Deadline => "the request took too long",
             Self::Limit => "the server is busy",
-            _ => "internal error",
+            _ => INTERNAL_ERROR,
         }
     }
 }

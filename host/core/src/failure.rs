@@ -46,6 +46,8 @@ struct Extras {
     details: Map<String, Value>,
     /// A crash to report before the failure is returned to the caller.
     crash: Option<Crash>,
+    /// The event whose call failed by a mistake between the caller and the listener.
+    mistaken_call: Option<String>,
 }
 
 impl From<PayloadError> for Failure {
@@ -161,6 +163,21 @@ impl Failure {
     /// The error that a client gets for a crash: the status, without any detail.
     pub(crate) fn for_client(crash: &Crash) -> Self {
         Self::of(crash.kind.code(), crash.kind.public_message())
+    }
+
+    /// The failure as the caller of that event gets it. A mistake between the caller and the listener, such as a payload without a
+    /// field, is the fault of the caller and not of the client: its status is 500, and a client never gets its message.
+    pub(crate) fn after_call(mut self, event: &str) -> Self {
+        if !self.code.consequences().is_shown_after_call {
+            self.status = StatusCode::INTERNAL_SERVER_ERROR;
+            self.extras.get_or_insert_default().mistaken_call = Some(event.to_owned());
+        }
+        self
+    }
+
+    /// The event whose call failed by a mistake of the caller; the client of the caller gets a general sentence.
+    pub(crate) fn mistaken_call(&self) -> Option<&str> {
+        self.extras.as_ref()?.mistaken_call.as_deref()
     }
 
     /// Takes the crash, to report it; the message names the event from now on.

@@ -70,7 +70,7 @@ pub use error::{Error, ErrorKind};
 pub use grants::{Access, Capability, Directory, Grants};
 pub use limits::{Breaker, CompileOptions, Isolation, ModuleLimits, ModuleOptions, Trial};
 pub use scheduling::fibers::{blocking, is_polled_again, off_fiber, on_fiber};
-pub use scheduling::status::{ModuleState, Usage};
+pub use scheduling::status::{HeldBack, HeldBackState, ModuleState, Usage};
 pub use store::{CacheDirectory, RecordedVersions, StateDirectory};
 pub use variables::Variables;
 pub use worker::Worker;

@@ -121,14 +121,14 @@ pub enum Isolation {
 }
 
 limits! {
-    /// The circuit breaker of a module.
+    /// The circuit breaker of each handler and listener of a module.
     ///
-    /// After [`crashes`](Self::crashes) crashes in a row, calls are refused with 503 for [`pause`](Self::pause). Then one
-    /// call is let through. If it crashes, the pause doubles, up to [`longest`](Self::longest); if not, the breaker closes.
-    /// Each pause is reported as a `server:crashed` with the limit `breaker`.
+    /// After [`crashes`](Self::crashes) crashes in a row, calls of the handler are refused with 503 for about [`pause`](Self::pause).
+    /// Then one call is let through, and twice as many at a time after each success, until the breaker closes. A crash doubles
+    /// the pause, up to [`longest`](Self::longest). Each pause is reported as a `server:crashed` with the limit `breaker`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Breaker {
-        /// The number of crashes in a row that opens the breaker; 0 disables it. Calls get 503 with `Retry-After` then.
+        /// The number of crashes in a row of a handler that opens its breaker; 0 disables it. Its calls get 503 with `Retry-After` then.
         crashes: u32 = count(20) as "crashes";
         /// The first pause.
         pause: Duration = time(100 ms) as "pause";

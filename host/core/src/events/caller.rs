@@ -6,7 +6,6 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use http::StatusCode;
 use pointwork_events::{Event, EventData as _, IoEvent};
 use tracing::Span;
 
@@ -135,10 +134,13 @@ impl Caller {
     /// # Cancel safety
     /// Cancelling cancels the listener.
     pub async fn call<E: IoEvent>(&self, payload: E::Payload) -> Result<E::Output, Failure> {
-        let result = self.call_raw(E::NAME, payload.into_payload()?).await?;
+        let payload = payload
+            .into_payload()
+            .map_err(|error| Failure::from(error).after_call(E::NAME))?;
+        let result = self.call_raw(E::NAME, payload).await?;
         E::Output::from_payload(result).map_err(|error| {
             let message = format!("the result of `{}` does not fit: {error}", E::NAME);
-            Failure::with_code(FailureCode::BAD_PAYLOAD, StatusCode::INTERNAL_SERVER_ERROR, message)
+            Failure::of(FailureCode::BAD_PAYLOAD, message).after_call(E::NAME)
         })
     }
 
@@ -148,13 +150,15 @@ impl Caller {
     /// The listener's own failure; or [`UNKNOWN_EVENT`](FailureCode::UNKNOWN_EVENT) with the nearest known name
     /// (spec C4), [`AMBIGUOUS_EVENT`](FailureCode::AMBIGUOUS_EVENT) (spec C2), [`TOO_DEEP`](FailureCode::TOO_DEEP),
     /// [`TOO_LARGE`](FailureCode::TOO_LARGE) for a payload or a result over
-    /// [`payload_limit`](crate::BusOptions::payload_limit), or [`FAILED`](FailureCode::FAILED) when the listener crashed,
+    /// [`payload_limit`](crate::BusOptions::payload_limit), [`BAD_PAYLOAD`](FailureCode::BAD_PAYLOAD) for a payload that the listener
+    /// cannot read, or [`FAILED`](FailureCode::FAILED) when the listener crashed,
     /// which is reported as `server:crashed` as well (spec E1).
     ///
     /// # Cancel safety
     /// Cancelling cancels the listener.
     pub async fn call_raw(&self, event: &str, payload: Payload) -> Result<Payload, Failure> {
-        self.bus.upgrade()?.call(self, event, payload).await
+        let result = self.bus.upgrade()?.call(self, event, payload).await;
+        result.map_err(|failure| failure.after_call(event))
     }
 
     /// Emits an event by its type; see [`emit_raw`](Self::emit_raw).

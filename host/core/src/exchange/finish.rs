@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use super::body::Body;
 use super::handler::error_reply;
+use crate::crash::INTERNAL_ERROR;
 use crate::request_id::{REQUEST_ID_HEADER, RequestId};
 
 /// A `HeaderMap` panics where it cannot grow any more, which is not far beyond.
@@ -16,7 +17,7 @@ pub(crate) fn finish(method: &Method, id: &RequestId, reply: Response<Body>) -> 
     let (mut head, mut body) = reply.into_parts();
     if let Err(refusal) = check(&head) {
         tracing::error!("a reply was refused: {refusal}");
-        let reply = error_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal error");
+        let reply = error_reply(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR);
         return finish(method, id, reply);
     }
     let stripped = strip(&mut head.headers);

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::body::Body;
 use super::context::Context;
+use crate::crash::INTERNAL_ERROR;
 use crate::{BoxFuture, Crash, Failure, FailureCode, JSON};
 
 /// The future of one call of a handler.
@@ -135,7 +136,17 @@ fn error_with(status: StatusCode, message: &str, details: Option<&Map<String, Va
 }
 
 /// The client's reply for a failure (spec H4).
+///
+/// A call that failed by a mistake of the handler is logged, and the client gets 500 without any detail.
 pub fn failure_reply(failure: &Failure) -> Response<Body> {
+    if let Some(event) = failure.mistaken_call() {
+        tracing::error!(
+            event,
+            code = failure.code().as_str(),
+            "a call of the handler failed: {failure}"
+        );
+        return error_reply(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR);
+    }
     let mut response = error_with(failure.status(), failure.message(), failure.details());
     let headers = response.headers_mut();
     if failure.headers().contains_key(CONTENT_TYPE) {

@@ -17,7 +17,7 @@ use crate::component::lint;
 use crate::component::manifest::Manifest;
 use crate::instance::handlers::Instances;
 use crate::scheduling::admission::Admission;
-use crate::scheduling::status::Usage;
+use crate::scheduling::status::{HeldBack, Usage};
 use crate::scheduling::threads::Threads;
 use crate::store::KeptRoute;
 use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError, Variables};
@@ -268,7 +268,8 @@ impl Module {
     /// Runs once each [`TICK`](crate::scheduling::call_history::TICK): old crashes are forgotten, and instances that were
     /// idle for too long are freed.
     pub(crate) fn tick(&self) {
-        self.instances.histories.tick(&self.info.name);
+        self.admission()
+            .hold_back(self.instances.histories.tick(&self.info.name));
         self.instances.shrink();
     }
 
@@ -279,6 +280,10 @@ impl Module {
 
     pub(crate) fn admission(&self) -> &Admission {
         &self.instances.pre.version.admission
+    }
+
+    pub(crate) fn held_back(&self) -> Vec<HeldBack> {
+        self.instances.histories.held_back()
     }
 
     pub(crate) fn usage(&self) -> Usage {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::App;
 use crate::app::module::Module;
 use crate::app::state::AppState;
-use crate::{ModuleInfo, ModuleState, StateDirectory, Usage};
+use crate::{HeldBack, ModuleInfo, ModuleState, StateDirectory, Usage};
 
 /// The status of a module. As JSON it is one object, with the fields of [`ModuleInfo`] among its own, in kebab case; the
 /// capabilities are `asks`.
@@ -24,6 +24,8 @@ pub struct ModuleStatus {
     pub since: u64,
     /// SHA-256 of the version that [`App::roll_back`](crate::App::roll_back) would make current, in hex.
     pub previous: Option<String>,
+    /// Its handlers and listeners whose circuit breakers are not closed.
+    pub held_back: Vec<HeldBack>,
     /// Its calls and instances.
     pub usage: Usage,
     /// Earlier versions with calls in flight.
@@ -78,6 +80,7 @@ impl AppState {
             state: module.admission().state(),
             since: past.map_or(0, |past| past.since),
             previous: previous.or_else(|| directory?.versions(&info.name)?.previous),
+            held_back: module.held_back(),
             usage: module.usage(),
             draining: draining
                 .map(|version| version.status())

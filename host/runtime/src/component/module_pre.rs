@@ -12,7 +12,6 @@ use crate::component::inspect::Form;
 use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
-use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::meter::slice_used;
 use crate::variables::Values;
 
@@ -76,6 +75,7 @@ impl ModulePre {
         let instance = self.instance_pre.instantiate_async(&mut *store).await?;
         // What it printed is no part of the first line of a call.
         store.data_mut().end_lines();
+        self.version.admission.instantiated();
         Ok(instance)
     }
 
@@ -96,12 +96,5 @@ impl ModulePre {
 
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn crashed(&self, history: Option<&CallHistory>) {
-        self.version.admission.crashed();
-        if let Some(history) = history {
-            history.crashed();
-        }
     }
 }

@@ -41,6 +41,7 @@ wasmtime::component::bindgen!({
         "pointwork:module/environment.monotonic": store | trappable,
         "pointwork:module/log.write": store | trappable,
         "pointwork:module/log.print": store | trappable,
+        "pointwork:module/log.panicked": store | trappable,
         "pointwork:module/log.raised": store | trappable,
         default: trappable,
     },

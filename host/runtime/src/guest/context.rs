@@ -339,6 +339,9 @@ impl context::HostContext for Guest {
         match response_head(status, headers).and_then(|head| context.open_reply(head)) {
             Ok(writer) => {
                 let caller = context.caller().clone();
+                if let Some(history) = &self.history {
+                    history.breaker.response_began();
+                }
                 let open = OpenReply {
                     writer,
                     caller,

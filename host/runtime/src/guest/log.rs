@@ -8,18 +8,13 @@ use wasmtime::component::{Access, HasSelf};
 
 use super::output::{LineLog, OutputStream};
 use super::spans::{caller_of_line, line_span, running_caller, running_task, task_of_code};
-use super::{Guest, MAX_LOG_LINE};
+use super::{Guest, MAX_LOG_LINE, Panic};
 use crate::guest::bindings::{log, types};
 
 /// The longest target of a line, in bytes.
 const MAX_TARGET: usize = 255;
 
-impl log::Host for Guest {
-    fn panicked(&mut self, report: log::Report) -> Result<()> {
-        self.panic = Some(text_of(&report));
-        Ok(())
-    }
-}
+impl log::Host for Guest {}
 
 impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
     fn write(
@@ -83,12 +78,23 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         Ok(())
     }
 
+    fn panicked(mut access: Access<'_, T, Self>, report: log::Report) -> Result<()> {
+        let task = running_task(&mut access)?;
+        let guest = access.get();
+        guest.panic = Some(Panic {
+            report: text_of(&report),
+            culprit: task.and_then(|task| guest.history_of(task)),
+        });
+        Ok(())
+    }
+
     fn raised(mut access: Access<'_, T, Self>, report: log::Report) -> Result<()> {
         let task = running_task(&mut access)?;
         let guest = access.get();
         let report = text_of(&report);
         if let Some(exceeded) = guest.limits.refused {
-            guest.panic = Some(report);
+            let culprit = task.and_then(|task| guest.history_of(task));
+            guest.panic = Some(Panic { report, culprit });
             return Err(exceeded.into());
         }
         let crash = Crash::new(CrashKind::Exception, report).in_module(&*guest.module);

@@ -73,8 +73,7 @@ pub(crate) struct Guest {
     /// The calls that ended since the handles were counted.
     calls_since_count: usize,
     counted: Counted,
-    /// The guest's own report of the crash before its trap.
-    pub(crate) panic: Option<String>,
+    panic: Option<Panic>,
     call: CurrentCall,
     shares: bool,
     streams: Arc<StreamPermits>,
@@ -92,6 +91,13 @@ pub(crate) struct Guest {
     /// The time slices until a trap; `None` without one.
     slices: Option<u64>,
     cpu: Duration,
+}
+
+/// The guest's own report of the cause of its trap.
+struct Panic {
+    report: String,
+    /// The history of the call that reported it, if the instance is shared.
+    culprit: Option<Arc<CallHistory>>,
 }
 
 /// What all instances of a version of a module share.
@@ -195,6 +201,16 @@ impl Guest {
         if let Some(wasi) = &self.wasi {
             wasi.end_lines();
         }
+    }
+
+    /// Takes the guest's own report of the cause of its trap.
+    pub(crate) fn take_panic(&mut self) -> Option<String> {
+        self.panic.take().map(|panic| panic.report)
+    }
+
+    /// Takes the history of the call that reported the cause of the trap.
+    pub(crate) fn take_culprit(&mut self) -> Option<Arc<CallHistory>> {
+        self.panic.as_mut()?.culprit.take()
     }
 
     /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_core::{Caller, Crash};
+use pointwork_core::{Caller, Crash, Shard};
 use tracing::Span;
 use wasmtime::component::{Access, GuestTaskId, HasSelf};
 use wasmtime::{AsContextMut, Result, StoreContextMut};
@@ -14,6 +14,7 @@ use super::Guest;
 use super::budget::Budget;
 use super::environment::CallState;
 use super::output::LineLog;
+use crate::scheduling::call_history::CallHistory;
 
 /// The call that runs in an instance of the synchronous form, where the thread is in the span that its caller entered.
 #[derive(Clone, Default)]
@@ -68,6 +69,7 @@ pub(crate) struct Raised {
 struct RunningTask {
     id: GuestTaskId,
     span: TaskSpan,
+    history: Shard<Arc<CallHistory>>,
     state: CallState,
 }
 
@@ -107,7 +109,13 @@ impl TaskSpan {
 
 impl Guest {
     /// A task runs a call beside others.
-    pub(crate) fn task_started(&mut self, id: GuestTaskId, span: TaskSpan, arrived: Instant) {
+    pub(crate) fn task_started(
+        &mut self,
+        id: GuestTaskId,
+        span: TaskSpan,
+        history: Shard<Arc<CallHistory>>,
+        arrived: Instant,
+    ) {
         let mut state = CallState::default();
         state.begin(arrived);
         self.end_wasi_lines();
@@ -118,7 +126,12 @@ impl Guest {
             self.prints_after_its_call(None);
         }
         self.tasks.last = Some(span.caller.clone());
-        self.tasks.running.push(RunningTask { id, span, state });
+        self.tasks.running.push(RunningTask {
+            id,
+            span,
+            history,
+            state,
+        });
     }
 
     /// Returns the number of tasks that still run, and the exception that ended the task.
@@ -141,6 +154,11 @@ impl Guest {
     pub(crate) fn take_raised(&mut self) -> Option<Raised> {
         let (crash, caller) = (self.own.raised.take()?, self.call.latest()?);
         Some(Raised { crash, caller })
+    }
+
+    /// The history of a task that runs.
+    pub(super) fn history_of(&self, task: usize) -> Option<Arc<CallHistory>> {
+        self.tasks.running.get(task).map(|task| Arc::clone(&task.history))
     }
 
     /// The instance ends, and its tasks with it.

@@ -9,19 +9,20 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use pointwork_core::{Crash, CrashKind, Executor as _, within};
+use pointwork_core::{Crash, CrashKind, Executor as _, Shard, within};
 use tokio::sync::{Notify, SetOnce, oneshot};
 use wasmtime::component::Accessor;
 use wasmtime::{AsContextMut as _, Store};
 
 use super::async_pool::AsyncPool;
 use super::call::{Call, Exports, Queued, QueuedCall};
-use super::crashes::{crash, drained, trapped};
+use super::crashes::{Blame, crash, drained, trapped};
 use crate::ModuleLimits;
 use crate::component::module_pre::{ModulePre, end_slice};
 use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
 use crate::guest::spans::goes_on_after_its_call;
+use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::meter::{SLICE, take_slice_used};
 use crate::scheduling::threads::Threads;
@@ -36,6 +37,10 @@ const NEIGHBOUR_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct InstanceState {
     /// Calls that the guest has not ended, whether somebody waits for them or not.
     in_flight: AtomicUsize,
+    /// The histories of these calls, as far as the guest has begun them.
+    running: Mutex<Vec<Shard<Arc<CallHistory>>>>,
+    /// The history of the call because of which the instance is given up.
+    overdue: OnceLock<Shard<Arc<CallHistory>>>,
     /// The number of calls that it took.
     served: AtomicU64,
     offered: Mutex<Offered>,
@@ -72,6 +77,8 @@ impl InstanceState {
     pub(super) fn with_a_call() -> Self {
         Self {
             in_flight: AtomicUsize::new(1),
+            running: Mutex::default(),
+            overdue: OnceLock::default(),
             served: AtomicU64::new(1),
             offered: Mutex::new(Offered::Nothing),
             abandoned: AtomicUsize::default(),
@@ -139,7 +146,12 @@ impl InstanceState {
         self.offered.lock().take(Offered::Shut)
     }
 
-    fn end_call(&self, now: Instant) {
+    fn end_call(&self, history: &Shard<Arc<CallHistory>>, now: Instant) {
+        let mut running = self.running.lock();
+        if let Some(at) = running.iter().position(|running| Arc::ptr_eq(running, history)) {
+            running.swap_remove(at);
+        }
+        drop(running);
         *self.last_call_ended.lock() = Some(now);
         self.busy.store(false, Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -167,6 +179,17 @@ impl InstanceState {
     pub(super) fn wake(&self) {
         if let Some(driver) = self.driver.get() {
             driver.notify();
+        }
+    }
+
+    /// Counts a crash of the instance against the culprit, or against the calls that run if the culprit is unknown.
+    pub(super) fn blame<T>(&self, culprit: Option<Arc<CallHistory>>, crash: impl FnOnce(Blame<'_>) -> T) -> T {
+        match culprit {
+            Some(culprit) => crash(Blame::Callee(&culprit)),
+            None => {
+                let running: Vec<_> = self.running.lock().iter().map(|history| Arc::clone(history)).collect();
+                crash(Blame::OneOf(&running))
+            }
         }
     }
 
@@ -201,6 +224,7 @@ impl InstanceState {
         &self,
         mut output: oneshot::Receiver<T>,
         deadline: Option<Instant>,
+        history: &Shard<Arc<CallHistory>>,
         pool: Weak<AsyncPool>,
         threads: &Threads,
     ) {
@@ -218,12 +242,17 @@ impl InstanceState {
                     after(NEIGHBOUR_PAUSE).await;
                 }
             };
-            tokio::select! {
+            let is_overdue = tokio::select! {
                 // Its end lowers the number of calls in flight before this task sees it.
                 biased;
-                _ = output => {}
-                () = neighbours_end => return self.give_up.notify_one(),
-                () = after(GRACE) => return self.give_up.notify_one(),
+                _ = output => false,
+                () = neighbours_end => true,
+                () = after(GRACE) => true,
+            };
+            if is_overdue {
+                // Another call may be overdue already.
+                let _ = self.overdue.set(history.clone());
+                return self.give_up.notify_one();
             }
         }
         self.abandoned.fetch_sub(1, Ordering::Relaxed);
@@ -282,7 +311,7 @@ impl Driver {
         } = self;
         let mut store = match pre.store() {
             Ok(store) => store,
-            Err(error) => return trapped(&pre, None, &error, None),
+            Err(error) => return trapped(&pre, Blame::Instantiation, &error, None),
         };
         let of_store = state.clone();
         store.epoch_deadline_callback(move |mut store| {
@@ -301,7 +330,12 @@ impl Driver {
         match result {
             Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
             Some(Err(error)) => {
-                let end = trapped(&pre, None, &error, Some(store.data_mut()));
+                let guest = store.data_mut();
+                let end = if state.is_started.load(Ordering::Relaxed) {
+                    state.blame(guest.take_culprit(), |blame| trapped(&pre, blame, &error, Some(guest)))
+                } else {
+                    trapped(&pre, Blame::Instantiation, &error, Some(guest))
+                };
                 if state.in_flight() == 0 {
                     // Code that went on after its call: no call reports the crash.
                     pre.version.admission.report(end.clone());
@@ -309,6 +343,9 @@ impl Driver {
                 end
             }
             None => {
+                if let Some(overdue) = state.overdue.get() {
+                    pre.crashed(Blame::Callee(overdue));
+                }
                 let message = "the instance was given up: a call in it did not end by its deadline";
                 crash(&pre, CrashKind::Trap, message)
             }
@@ -386,6 +423,8 @@ async fn run<C: Call>(
         taken_by: _,
     } = queued;
     let export = C::export(exports);
+    let history = call.history().clone();
+    state.running.lock().push(history.clone());
     let (started, _slot) = accessor.with(|mut access| {
         access.as_context_mut().set_epoch_deadline(1);
         let guest = access.get();
@@ -394,7 +433,9 @@ async fn run<C: Call>(
         let arrived = call.arrived();
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
-        access.get().task_started(started.task(), span, arrived);
+        access
+            .get()
+            .task_started(started.task(), span, history.clone(), arrived);
         wasmtime::error::Ok((started, slot))
     })?;
     let task = started.task();
@@ -409,8 +450,8 @@ async fn run<C: Call>(
         raised
     });
     // Before the caller goes on: its next call finds the place.
-    state.end_call(pre.version.clock.now());
+    state.end_call(&history, pre.version.clock.now());
     // Nobody may wait for it.
-    let _ = output.send(C::ended(results, raised, &pre.version));
+    let _ = output.send(C::ended(results, raised, &history, &pre.version));
     Ok(())
 }

@@ -144,7 +144,6 @@ impl AsyncPool {
     }
 
     async fn serve<C: Call>(self: &Arc<Self>, call: C) -> C::Output {
-        let history = call.history().clone();
         let output = match self.output(call).await {
             Ok(output) => output,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
@@ -161,10 +160,6 @@ impl AsyncPool {
             None if self.pre.cut.is_cancelled() => drained(&self.pre),
             None => crash(&self.pre, CrashKind::Trap, "the instance ended"),
         };
-        // All modules together reached a limit, or the version's time to drain was over: no fault of this call.
-        if end.kind != CrashKind::Limit {
-            history.crashed();
-        }
         C::crashed(end)
     }
 
@@ -174,7 +169,7 @@ impl AsyncPool {
         let (sender, output) = oneshot::channel();
         let taken_by = Arc::<OnceLock<_>>::default();
         let (deadline, is_alone) = (call.caller().deadline(), call.history().crashes_often());
-        let span = TaskSpan::new(call.caller());
+        let (span, history) = (TaskSpan::new(call.caller()), call.history().clone());
         let queued = C::queued(Queued {
             call,
             slot,
@@ -191,6 +186,7 @@ impl AsyncPool {
             pool: self,
             number,
             deadline,
+            history,
             output: Some(output),
             taken_by,
         };
@@ -448,14 +444,17 @@ impl AsyncPool {
             let end = match run_to_end(metered, &threads).await {
                 Ok(Some(end)) => end,
                 Ok(None) => {
-                    let end = cpu_exceeded(&pre, None);
+                    let end = state.blame(None, |blame| cpu_exceeded(&pre, blame));
                     if state.in_flight() == 0 {
                         // As for a trap of such code: no call reports it.
                         pre.version.admission.report(end.clone());
                     }
                     end
                 }
-                Err(error) => panicked(&pre, None, format!("the instance did not end: {error}")),
+                Err(error) => {
+                    let message = format!("the instance did not end: {error}");
+                    state.blame(None, |blame| panicked(&pre, blame, message))
+                }
             };
             state.close();
             // Before its call ends with it.
@@ -518,6 +517,7 @@ struct Place<'a, C: Call> {
     pool: &'a Arc<AsyncPool>,
     number: Option<u64>,
     deadline: Option<Instant>,
+    history: Shard<Arc<CallHistory>>,
     /// Not there once it has ended.
     output: Option<oneshot::Receiver<C::Output>>,
     taken_by: Arc<OnceLock<Arc<InstanceState>>>,
@@ -565,7 +565,12 @@ impl<C: Call> Drop for Place<'_, C> {
         {
             let (deadline, pool, threads) = (self.deadline, Arc::downgrade(self.pool), &self.pool.threads);
             let timers = threads.clone();
-            let watch = async move { instance.watch_abandoned(output, deadline, pool, &timers).await };
+            let history = self.history.clone();
+            let watch = async move {
+                instance
+                    .watch_abandoned(output, deadline, &history, pool, &timers)
+                    .await
+            };
             threads.spawn_at(Priority::Normal, watch);
         }
     }

@@ -39,7 +39,12 @@ pub(crate) trait Call: Sized + Send + 'static {
 
     /// The output of a call that the guest ended, also by an exception. The circuit breaker ignores exceptions: they are neither a
     /// crash nor a success.
-    fn ended(results: Self::Results, raised: Option<Raised>, version: &VersionState) -> Self::Output {
+    fn ended(
+        results: Self::Results,
+        raised: Option<Raised>,
+        history: &CallHistory,
+        version: &VersionState,
+    ) -> Self::Output {
         let output = Self::lift(results, version);
         match raised {
             Some(raised) => {
@@ -47,7 +52,7 @@ pub(crate) trait Call: Sized + Send + 'static {
                 Self::raised(output, raised)
             }
             None => {
-                version.admission.succeeded();
+                version.admission.succeeded(history);
                 output
             }
         }

@@ -1,5 +1,7 @@
 //! The crash that a call ends with, by its cause.
 
+use std::sync::Arc;
+
 use pointwork_core::{Crash, CrashKind};
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 
@@ -9,15 +11,33 @@ use crate::guest::limiter::Exceeded;
 use crate::guest::stream_permits::NoPermit;
 use crate::scheduling::call_history::CallHistory;
 
-/// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only. `history` is that of
-/// the call that trapped, if it is known which one did.
-pub(crate) fn trapped(
-    pre: &ModulePre,
-    history: Option<&CallHistory>,
-    error: &wasmtime::Error,
-    guest: Option<&mut Guest>,
-) -> Crash {
-    let (panic, refused) = guest.map_or((None, None), |guest| (guest.panic.take(), guest.limits.refused));
+/// What a crash counts against.
+#[derive(Clone, Copy)]
+pub(crate) enum Blame<'a> {
+    /// A handler or a listener.
+    Callee(&'a CallHistory),
+    /// One of several calls that shared an instance.
+    OneOf(&'a [Arc<CallHistory>]),
+    /// The creation of an instance.
+    Instantiation,
+}
+
+impl ModulePre {
+    pub(super) fn crashed(&self, blame: Blame<'_>) {
+        let admission = &self.version.admission;
+        match blame {
+            Blame::Callee(history) => admission.crashed(history),
+            // A call that was alone is at fault.
+            Blame::OneOf([history]) => admission.crashed(history),
+            Blame::OneOf(histories) => admission.shared_crash(histories),
+            Blame::Instantiation => admission.instantiation_failed(),
+        }
+    }
+}
+
+/// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only.
+pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error, guest: Option<&mut Guest>) -> Crash {
+    let (panic, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused));
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
@@ -42,7 +62,7 @@ pub(crate) fn trapped(
         }
         _ => CrashKind::Trap,
     };
-    pre.crashed(history);
+    pre.crashed(blame);
     match limit {
         Some(limit) => crash(pre, kind, message).at_limit(limit),
         None => crash(pre, kind, message),
@@ -93,8 +113,8 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
     crash(pre, CrashKind::Limit, message).at_limit(limit)
 }
 
-pub(crate) fn cpu_exceeded(pre: &ModulePre, history: Option<&CallHistory>) -> Crash {
-    pre.crashed(history);
+pub(crate) fn cpu_exceeded(pre: &ModulePre, blame: Blame<'_>) -> Crash {
+    pre.crashed(blame);
     let message = format!("the guest used more processor time than {:?}", pre.version.limits.cpu);
     crash(pre, CrashKind::Deadline, message).at_limit("cpu")
 }
@@ -106,11 +126,11 @@ pub(crate) fn drained(pre: &ModulePre) -> Crash {
 }
 
 /// A call whose task or instance ended by a panic of the host, or with the threads of an application that closes.
-pub(crate) fn panicked(pre: &ModulePre, history: Option<&CallHistory>, message: String) -> Crash {
+pub(crate) fn panicked(pre: &ModulePre, blame: Blame<'_>, message: String) -> Crash {
     if pre.cut.is_cancelled() {
         return drained(pre);
     }
-    pre.crashed(history);
+    pre.crashed(blame);
     crash(pre, CrashKind::Panic, message)
 }
 

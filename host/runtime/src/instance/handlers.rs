@@ -41,8 +41,8 @@ impl Instances {
             Form::Asynchronous => Pools::Async(PoolByLevel::new(AsyncPool::new(pre.clone(), threads.clone()))),
         };
         let instances = Arc::new(Self {
+            histories: pre.version.admission.histories(),
             pre,
-            histories: CallHistories::default(),
             threads,
             pools,
         });
@@ -123,7 +123,7 @@ struct WasmHandler {
 
 impl Handler for WasmHandler {
     fn call(&self, context: Context) -> HandlerFuture {
-        let in_flight = match self.instances.pre.version.admission.admit() {
+        let in_flight = match self.instances.pre.version.admission.admit(self.history.local()) {
             Ok(in_flight) => in_flight,
             Err(left) => {
                 let failure = Failure::of(FailureCode::OVERLOADED, "the server is busy").retry_after(left);
@@ -161,7 +161,7 @@ impl Listener for WasmListener {
     fn deliver(&self, mut delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
         let version = &self.instances.pre.version;
         delivery.set_waiting(true);
-        let in_flight = match version.admission.admit() {
+        let in_flight = match version.admission.admit(self.history.local()) {
             Ok(in_flight) => in_flight,
             Err(left) => {
                 let message = format!("module `{}` is held back for another {left:?}", version.module);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::{Instrument, Span};
 
 use super::call::Call;
-use super::crashes::{cpu_exceeded, drained, panicked};
+use super::crashes::{Blame, cpu_exceeded, drained, panicked};
 use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
@@ -62,10 +62,10 @@ async fn run<C: Call>(
     let metered = Metered::new(there, used, pre.version.limits.cpu, history.clone());
     match run_to_end(metered, threads).await {
         Ok(Some(output)) => output,
-        Ok(None) => C::crashed(cpu_exceeded(pre, Some(history))),
+        Ok(None) => C::crashed(cpu_exceeded(pre, Blame::Callee(history))),
         Err(error) => {
             let message = format!("the call of the guest did not end: {error}");
-            C::crashed(panicked(pre, Some(history), message))
+            C::crashed(panicked(pre, Blame::Callee(history), message))
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::{Mutex as Line, OwnedSemaphorePermit, Semaphore};
 use wasmtime::Store;
 
 use super::call::{Call, Exports};
-use super::crashes::{Overload, overloaded, trapped};
+use super::crashes::{Blame, Overload, overloaded, trapped};
 use super::offload::offload;
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
@@ -96,18 +96,18 @@ impl SyncPool {
             Found::Idle(instance) => instance,
             Found::Room(room) => match self.instantiate(room, crashes).await {
                 Ok(instance) => instance,
-                Err(error) => return C::crashed(trapped(&self.pre, Some(&history), &error, None)),
+                Err(error) => return C::crashed(trapped(&self.pre, Blame::Instantiation, &error, None)),
             },
         };
         match instance.call(call, slot).await {
             Ok(results) => {
                 let raised = instance.store.data_mut().take_raised();
                 self.keep(instance);
-                C::ended(results, raised, &self.pre.version)
+                C::ended(results, raised, &history, &self.pre.version)
             }
             Err(error) => {
                 let guest = instance.store.data_mut();
-                C::crashed(trapped(&self.pre, Some(&history), &error, Some(guest)))
+                C::crashed(trapped(&self.pre, Blame::Callee(&history), &error, Some(guest)))
             }
         }
     }

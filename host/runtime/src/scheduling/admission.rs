@@ -1,17 +1,22 @@
-//! The counters of one version of a module.
+//! The counters of one version of a module, and the decision whether it takes a call.
+//!
+//! A crash counts against the handler or listener whose call crashed, so that a handler that always crashes closes no other one.
+//! The whole module takes no call only if its instances cannot be created, which has a breaker of its own, or while the
+//! [histories](super::call_history) say that most handlers are held back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pointwork_core::{Caller, Crash, CrashKind, Shard, Sharded};
 
-use crate::scheduling::breaker::CircuitBreaker;
+use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened, Probe};
+use crate::scheduling::call_history::{CallHistories, CallHistory, TICK};
 use crate::scheduling::status::{ModuleState, Usage};
 use crate::scheduling::trial::{CanaryTrial, OnFailure};
 use crate::{Breaker, Trial};
 
-/// Counts the calls of one version of a module, and feeds its circuit breaker and its canary trial.
+/// Counts the calls of one version of a module, and feeds its circuit breakers and its canary trial.
 ///
 /// A call costs a few relaxed additions; everything else happens only after a crash.
 pub(crate) struct Admission {
@@ -24,7 +29,12 @@ pub(crate) struct Admission {
     refused: AtomicU64,
     waiting: AtomicUsize,
     instances: AtomicUsize,
-    breaker: CircuitBreaker,
+    /// The options of each breaker.
+    breaker: Breaker,
+    /// Opens if instances cannot be created.
+    instantiation: Arc<CircuitBreaker>,
+    /// Whether most handlers are held back.
+    is_held_back: AtomicBool,
     trial: CanaryTrial,
 }
 
@@ -56,8 +66,11 @@ impl Drop for Counted {
 }
 
 /// A call in flight.
-#[derive(Debug)]
-pub(crate) struct InFlight(#[expect(dead_code, reason = "a reference that is counted")] Shard<AtomicU64>);
+pub(crate) struct InFlight {
+    _counted: Shard<AtomicU64>,
+    /// The half-open breakers that admitted the call: that of its handler, and that of the instances.
+    _probes: [Option<Probe>; 2],
+}
 
 impl Admission {
     /// Counters at zero, a closed breaker, and a trial that has not begun.
@@ -70,7 +83,9 @@ impl Admission {
             refused: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             instances: AtomicUsize::new(0),
-            breaker: CircuitBreaker::new(breaker.clone(), bus.clock()),
+            breaker: breaker.clone(),
+            instantiation: CircuitBreaker::new(breaker.clone(), bus.clock()),
+            is_held_back: AtomicBool::new(false),
             trial: CanaryTrial::new(trial.clone()),
             bus,
         }
@@ -78,19 +93,35 @@ impl Admission {
 
     /// New admission with the same options.
     pub(crate) fn fresh(&self) -> Self {
-        let (breaker, trial) = (&self.breaker.options, &self.trial.options);
-        Self::new(&self.module, breaker, trial, self.bus.clone())
+        Self::new(&self.module, &self.breaker, &self.trial.options, self.bus.clone())
     }
 
-    /// Admits a call, unless the circuit breaker is open. The call is in flight until the result is dropped.
+    /// No call histories, with the options and the clock of the breakers.
+    pub(crate) fn histories(&self) -> CallHistories {
+        CallHistories::new(self.breaker.clone(), self.bus.clock())
+    }
+
+    /// Admits a call of a handler or listener, unless a circuit breaker is open. The call is in flight until the result is dropped.
     ///
     /// # Errors
-    /// The time for which the breaker stays open.
-    pub(crate) fn admit(&self) -> Result<InFlight, Duration> {
-        self.breaker.admit().inspect_err(|_| self.refused())?;
+    /// The time after which a retry may succeed.
+    pub(crate) fn admit(&self, history: &CallHistory) -> Result<InFlight, Duration> {
+        let probes = self.probes(history).inspect_err(|_| self.refused())?;
         let calls = self.calls.local();
         calls.fetch_add(1, Ordering::Relaxed);
-        Ok(InFlight(calls.clone()))
+        Ok(InFlight {
+            _counted: calls.clone(),
+            _probes: probes,
+        })
+    }
+
+    fn probes(&self, history: &CallHistory) -> Result<[Option<Probe>; 2], Duration> {
+        let of_handler = history.breaker.admit()?;
+        // A handler whose own breaker is half-open may end the state of the module.
+        if of_handler.is_none() && self.is_held_back.load(Ordering::Relaxed) {
+            return Err(TICK);
+        }
+        Ok([of_handler, self.instantiation.admit()?])
     }
 
     fn calls(&self) -> u64 {
@@ -111,10 +142,33 @@ impl Admission {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call ended without a crash.
-    pub(crate) fn succeeded(&self) {
-        if self.breaker.succeeded() {
-            tracing::info!(module = &*self.module, "the module's circuit breaker is closed again");
+    /// A call of a handler or listener ended without a crash.
+    pub(crate) fn succeeded(&self, history: &CallHistory) {
+        if history.breaker.succeeded() {
+            tracing::info!(
+                module = &*self.module,
+                "the circuit breaker of `{}` is closed again",
+                history.name
+            );
+        }
+    }
+
+    /// An instance was created.
+    pub(crate) fn instantiated(&self) {
+        if self.instantiation.succeeded() {
+            tracing::info!(module = &*self.module, "the module's instances can be created again");
+        }
+    }
+
+    /// Whether most handlers are held back, so that the others are too.
+    pub(crate) fn hold_back(&self, is_held_back: bool) {
+        if self.is_held_back.swap(is_held_back, Ordering::Relaxed) == is_held_back {
+            return;
+        }
+        if is_held_back {
+            self.report_breaker("most handlers crash again and again; all calls of the module are refused".to_owned());
+        } else {
+            tracing::info!(module = &*self.module, "the module takes calls again");
         }
     }
 
@@ -123,16 +177,49 @@ impl Admission {
         self.exceptions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call crashed. If this opens the breaker, it is reported as `server:crashed`.
-    pub(crate) fn crashed(&self) {
+    /// A call crashed; the handler or listener at fault is known. A breaker that this opens is reported as `server:crashed`.
+    pub(crate) fn crashed(&self, history: &CallHistory) {
+        self.count_crash();
+        if let Some(Opened {
+            crashes_in_a_row,
+            pause,
+        }) = history.crashed()
+        {
+            self.report_breaker(format!(
+                "{crashes_in_a_row} calls of `{}` in a row crashed; its circuit breaker is open for {pause:?}",
+                history.name
+            ));
+        }
+    }
+
+    /// An instance crashed while several calls shared it. The handler or listener at fault is unknown: each becomes a suspect.
+    pub(crate) fn shared_crash(&self, suspects: &[Arc<CallHistory>]) {
+        self.count_crash();
+        suspects.iter().for_each(|suspect| suspect.suspect());
+    }
+
+    /// An instance could not be created.
+    pub(crate) fn instantiation_failed(&self) {
+        self.count_crash();
+        if let Some(Opened {
+            crashes_in_a_row,
+            pause,
+        }) = self.instantiation.crashed()
+        {
+            self.report_breaker(format!(
+                "{crashes_in_a_row} instances in a row could not be created; the module's circuit breaker is open for {pause:?}"
+            ));
+        }
+    }
+
+    fn count_crash(&self) {
         let crashes = self.crashes.fetch_add(1, Ordering::Relaxed) + 1;
         self.trial.crashed(crashes, self.calls());
-        if let Some((in_a_row, pause)) = self.breaker.crashed() {
-            let message =
-                format!("{in_a_row} calls in a row crashed; the module's circuit breaker is open for {pause:?}");
-            let crash = Crash::new(CrashKind::Limit, message).in_module(&*self.module);
-            self.bus.report(crash.at_limit("breaker"));
-        }
+    }
+
+    fn report_breaker(&self, message: String) {
+        let crash = Crash::new(CrashKind::Limit, message).in_module(&*self.module);
+        self.bus.report(crash.at_limit("breaker"));
     }
 
     /// Reports a crash that no call reports.
@@ -145,8 +232,11 @@ impl Admission {
     }
 
     pub(crate) fn state(&self) -> ModuleState {
-        if self.breaker.is_open() {
+        let instantiation = self.instantiation.state();
+        if self.is_held_back.load(Ordering::Relaxed) || matches!(instantiation, Some(BreakerState::Open(_))) {
             ModuleState::HeldBack
+        } else if instantiation.is_some() {
+            ModuleState::HalfOpen
         } else if self.trial.is_on(self.calls()) {
             ModuleState::OnTrial
         } else {
@@ -187,7 +277,7 @@ mod tests {
         let bus = Bus::new(Arc::new(Threads::start(Clock::real()).unwrap()), BusOptions::new());
         let (breaker, trial) = (Breaker::new(), Trial::new());
         let admission = Arc::new(Admission::new(&"shop".into(), &breaker, &trial, bus.caller()));
-        let (call, instance) = (admission.admit(), admission.instance());
+        let (call, instance) = (admission.admit(&CallHistory::default()), admission.instance());
         let waiting = admission.wait(1);
         assert!(waiting.is_some() && admission.wait(1).is_none());
         let usage = admission.usage();

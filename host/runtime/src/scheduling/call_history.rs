@@ -1,4 +1,4 @@
-//! The call history of each handler and listener, which decides the priority of its next calls.
+//! The call history of each handler and listener, which decides the priority of its next calls, and whether calls are admitted at all.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pointwork_core::Sharded;
+use pointwork_core::{Clock, Sharded};
+
+use crate::Breaker;
+use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened};
+use crate::scheduling::status::{HeldBack, HeldBackState};
 
 /// The interval of [`CallHistories::tick`].
 pub(crate) const TICK: Duration = Duration::from_millis(500);
@@ -17,12 +21,19 @@ const MEMORY: u32 = 20;
 /// The number of crashes within a tick that counts as crashing often, if it is at least one call in twenty.
 const OFTEN: u64 = 10;
 
+/// The number of handlers and listeners whose breakers must be open before the whole module is held back: three crafted requests
+/// must not close a module.
+const MOST_HELD_BACK: usize = 3;
+
 /// The recent calls of one handler or listener.
 ///
 /// Each of them has its own history, so that a handler that loops or crashes does not slow down the others of its
 /// module.
 #[derive(Default)]
 pub(crate) struct CallHistory {
+    /// The name of the handler or listener, for the log.
+    pub(crate) name: String,
+    pub(crate) breaker: Arc<CircuitBreaker>,
     calls: Sharded<AtomicU64>,
     crashes: AtomicU64,
     /// Calls and crashes at the last tick.
@@ -33,6 +44,8 @@ pub(crate) struct CallHistory {
     loops: AtomicU32,
     /// The number of ticks for which calls still count as crashing often.
     crashing: AtomicU32,
+    /// The number of ticks for which the handler still counts as called.
+    called: AtomicU32,
     streams: AtomicBool,
 }
 
@@ -51,9 +64,16 @@ impl CallHistory {
         self.calls.local().fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call crashed, or the instance that it shared with others did.
-    pub(crate) fn crashed(&self) {
+    /// A call crashed. Returns whether this opened the circuit breaker.
+    pub(crate) fn crashed(&self) -> Option<Opened> {
         self.crashes.fetch_add(1, Ordering::Relaxed);
+        self.breaker.crashed()
+    }
+
+    /// An instance crashed while several calls shared it, and it is unknown which call is at fault. The next calls run alone, so
+    /// that a further crash has one cause.
+    pub(crate) fn suspect(&self) {
+        self.crashing.store(MEMORY, Ordering::Relaxed);
     }
 
     /// A call used up its time at normal priority.
@@ -98,6 +118,11 @@ impl CallHistory {
         let now = (calls, self.crashes.load(Ordering::Relaxed));
         let last = std::mem::replace(&mut *self.last.lock(), now);
         let (calls, crashes) = (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1));
+        if calls > 0 {
+            self.called.store(MEMORY, Ordering::Relaxed);
+        } else {
+            decrease(&self.called);
+        }
         if crashes >= OFTEN && crashes.saturating_mul(20) >= calls {
             return self.crashing.swap(MEMORY, Ordering::Relaxed) == 0;
         }
@@ -113,33 +138,79 @@ pub(crate) enum Callee {
     Listener(u32),
 }
 
-/// The call histories of one version of a module, with the names of their handlers and listeners for the log.
-#[derive(Default)]
-pub(crate) struct CallHistories(Mutex<HashMap<Callee, (String, Arc<CallHistory>)>>);
+/// The call histories of one version of a module.
+pub(crate) struct CallHistories {
+    breaker: Breaker,
+    clock: Clock,
+    histories: Mutex<HashMap<Callee, Arc<CallHistory>>>,
+}
 
 impl CallHistories {
+    pub(crate) fn new(breaker: Breaker, clock: Clock) -> Self {
+        Self {
+            breaker,
+            clock,
+            histories: Mutex::default(),
+        }
+    }
+
     /// The history of a handler or listener, begun at the first call of this.
     pub(crate) fn history(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
-        let mut histories = self.0.lock();
-        let (_, history) = histories.entry(callee).or_insert_with(|| (name(), Arc::default()));
+        let mut histories = self.histories.lock();
+        let history = histories.entry(callee).or_insert_with(|| {
+            Arc::new(CallHistory {
+                name: name(),
+                breaker: CircuitBreaker::new(self.breaker.clone(), self.clock.clone()),
+                ..CallHistory::default()
+            })
+        });
         history.clone()
     }
 
-    /// Called every [`TICK`].
-    pub(crate) fn tick(&self, module: &str) {
-        for (name, history) in self.0.lock().values() {
+    /// Called every [`TICK`]. Returns whether the whole module is held back: at least three breakers are open, and at least half
+    /// of those of the handlers and listeners that were called in the last 10 s.
+    pub(crate) fn tick(&self, module: &str) -> bool {
+        let (mut called, mut open) = (0, 0);
+        for history in self.histories.lock().values() {
             if history.tick() {
                 tracing::warn!(
                     module,
-                    "calls of `{name}` often crash: each now runs in an instance of its own, at low priority"
+                    "calls of `{}` often crash: each now runs in an instance of its own, at low priority",
+                    history.name
                 );
             }
+            if history.called.load(Ordering::Relaxed) > 0 {
+                called += 1;
+                open += usize::from(matches!(history.breaker.state(), Some(BreakerState::Open(_))));
+            }
         }
+        open >= MOST_HELD_BACK && 2 * open >= called
+    }
+
+    /// The handlers and listeners whose breakers are open or half-open, sorted by name.
+    pub(crate) fn held_back(&self) -> Vec<HeldBack> {
+        let histories = self.histories.lock();
+        let held_back = histories.values().filter_map(|history| {
+            let (state, rest) = match history.breaker.state()? {
+                BreakerState::Open(rest) => (HeldBackState::Open, rest),
+                BreakerState::HalfOpen => (HeldBackState::HalfOpen, Duration::ZERO),
+            };
+            Some(HeldBack {
+                name: history.name.clone(),
+                state,
+                rest: u64::try_from(rest.as_millis()).unwrap_or(u64::MAX),
+            })
+        });
+        let mut held_back: Vec<_> = held_back.collect();
+        held_back.sort_by(|one, other| one.name.cmp(&other.name));
+        held_back
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use pointwork_test_clock::TestClock;
+
     use super::*;
 
     #[test]
@@ -162,7 +233,9 @@ mod tests {
     fn often_is_ten_crashes_and_one_call_in_twenty() {
         let ticked = |crashes: u64, calls: u64| {
             let history = CallHistory::default();
-            (0..crashes).for_each(|_| history.crashed());
+            for _ in 0..crashes {
+                history.crashed();
+            }
             (0..calls).for_each(|_| history.called());
             let began = history.tick();
             assert_eq!(began, history.crashes_often());
@@ -177,7 +250,9 @@ mod tests {
     #[test]
     fn crashes_are_forgotten() {
         let history = CallHistory::default();
-        (0..OFTEN).for_each(|_| history.crashed());
+        for _ in 0..OFTEN {
+            history.crashed();
+        }
         history.tick();
         for _ in 0..MEMORY {
             assert!(history.crashes_often());
@@ -188,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_handler_and_a_listener_of_the_same_number_have_two_histories() {
-        let histories = CallHistories::default();
+        let histories = CallHistories::new(Breaker::new(), Clock::real());
         let handler = histories.history(Callee::Handler(0), || "handler".into());
         let listener = histories.history(Callee::Listener(0), || "listener".into());
         assert!(!Arc::ptr_eq(&handler, &listener));
@@ -196,5 +271,31 @@ mod tests {
             &handler,
             &histories.history(Callee::Handler(0), || "again".into())
         ));
+    }
+
+    #[test]
+    fn a_module_is_held_back_by_three_handlers_and_half_of_those_that_are_called() {
+        let one_crash = Breaker {
+            crashes: 1,
+            ..Breaker::new()
+        };
+        let is_held_back = |crashing: u32, others: u32| {
+            let histories = CallHistories::new(one_crash.clone(), TestClock::new().clock());
+            for number in 0..crashing + others {
+                let history = histories.history(Callee::Handler(number), || number.to_string());
+                history.called();
+                if number < crashing {
+                    assert!(history.crashed().is_some());
+                }
+            }
+            // Nobody calls it, so that it does not count.
+            histories.history(Callee::Handler(1000), || "idle".to_owned());
+            let is_held_back = histories.tick("shop");
+            assert_eq!(histories.held_back().len(), crashing as usize);
+            is_held_back
+        };
+        assert!(!is_held_back(2, 0), "two are too few");
+        assert!(is_held_back(3, 3));
+        assert!(!is_held_back(3, 4), "most handlers do not crash");
     }
 }

@@ -11,8 +11,35 @@ pub enum ModuleState {
     Serving,
     /// It serves, in its canary trial: after a few crashes it is rolled back. See [`Trial`](crate::Trial).
     OnTrial,
-    /// Its circuit breaker is open: it crashed repeatedly, and calls are refused. See [`Breaker`](crate::Breaker).
+    /// All of its calls are refused: its instances cannot be created, or most of its handlers crash. See
+    /// [`Breaker`](crate::Breaker).
     HeldBack,
+    /// Its instances could not be created, and a few calls are let through to find out whether they can be created now.
+    HalfOpen,
+}
+
+/// A handler or a listener whose circuit breaker is not closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct HeldBack {
+    /// `Controller.handler`, or `channel:event` of a listener.
+    pub name: String,
+    /// The state of the breaker.
+    pub state: HeldBackState,
+    /// The time until the breaker lets calls through, in milliseconds; 0 for a half-open one.
+    pub rest: u64,
+}
+
+/// The state of a circuit breaker that is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum HeldBackState {
+    /// Calls are refused.
+    Open,
+    /// A few calls at a time are let through, and more after each success.
+    HalfOpen,
 }
 
 /// The calls and instances of one version of a module.

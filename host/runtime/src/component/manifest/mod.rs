@@ -128,7 +128,7 @@ async fn described(store: &mut Store<Guest>, describe: Describe) -> wasmtime::Re
     let described = describe.call_async(&mut *store, ()).await;
     store.data_mut().end_lines();
     let (manifest,) = described.map_err(|error| {
-        let panic = store.data_mut().panic.take();
+        let panic = store.data_mut().take_panic();
         let panicked = panic.map(|panic| format!(": the guest panicked: {panic}"));
         error.context(format!("its `describe` failed{}", panicked.unwrap_or_default()))
     })?;
