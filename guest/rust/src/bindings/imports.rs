@@ -120,6 +120,7 @@ pub mod log {
     imports! { "pointwork:module/log@0.2.0";
         "write" [w0 w1 w2 w3 w4 w5 w6] fn write(level: Level, target: &str, message: &str, fields: &[Property]);
         "print" [w0 w1 w2] fn print(to_error: bool, bytes: &[u8]);
-        "panicked" [w0 w1 w2 w3 w4 w5 w6] fn panicked(crash: &Crash);
+        "panicked" [w0 w1 w2 w3 w4 w5 w6] fn panicked(report: &Report);
+        "raised" [w0 w1 w2 w3 w4 w5 w6] fn raised(report: &Report);
     }
 }

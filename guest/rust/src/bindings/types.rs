@@ -75,7 +75,7 @@ record! { Frame {
     line: u32,
 } }
 
-record! { Crash {
+record! { Report {
     message: String,
     exception: Option<String>,
     stack: Vec<Frame>,

@@ -398,8 +398,9 @@ impl<F: NamedCalls> Run<F> {
             }
             "panicked" => {
                 self.panic = None;
-                surroundings::tell_crash(self.take_text(), name, rest);
+                surroundings::report_panic(self.take_text(), name, rest);
             }
+            "raised" => surroundings::report_exception(self.take_text(), name, rest),
             _ => panic!("there is no step `{step}` with a name"),
         }
     }

@@ -1,10 +1,10 @@
 //! Functions of the host that the SDK does not offer in this way: values of the environment as numbers, a log line whose
-//! fields are known at run time, a crash in the words of the program, and a trap without a panic.
+//! fields are known at run time, reports of panics and exceptions in the words of the program, and a trap without a panic.
 
 #[cfg(target_arch = "wasm32")]
 mod of_the_host {
     use pointwork_guest::bindings::imports::{environment, log};
-    use pointwork_guest::bindings::types::{Crash, Frame, Level};
+    use pointwork_guest::bindings::types::{Frame, Level, Report};
     use serde_json::Value;
 
     use crate::slot::{list, repeated};
@@ -57,8 +57,18 @@ mod of_the_host {
         }
     }
 
-    /// Reports a crash with the type of an exception, and with frames: function, file and line of each.
-    pub(crate) fn tell_crash(message: String, exception: &str, frames: &[Value]) {
+    /// Reports the cause of a trap that follows.
+    pub(crate) fn report_panic(message: String, exception: &str, frames: &[Value]) {
+        log::panicked(&report(message, exception, frames));
+    }
+
+    /// Reports an exception that ends the call, while the instance stays usable.
+    pub(crate) fn report_exception(message: String, exception: &str, frames: &[Value]) {
+        log::raised(&report(message, exception, frames));
+    }
+
+    /// A report with the type of an exception, and with frames: function, file and line of each.
+    fn report(message: String, exception: &str, frames: &[Value]) -> Report {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let frames = frames.first().map_or(&[][..], list).iter();
         let stack = frames.map(|frame| Frame {
@@ -69,11 +79,11 @@ mod of_the_host {
                 .and_then(|line| line.try_into().ok())
                 .unwrap_or_default(),
         });
-        log::panicked(&Crash {
+        Report {
             message,
             exception: Some(exception.to_owned()),
             stack: stack.collect(),
-        });
+        }
     }
 
     pub(crate) fn trap() -> ! {
@@ -100,7 +110,11 @@ mod of_the_host {
         panic!("{NO_HOST}")
     }
 
-    pub(crate) fn tell_crash(_message: String, _exception: &str, _frames: &[Value]) {
+    pub(crate) fn report_panic(_message: String, _exception: &str, _frames: &[Value]) {
+        panic!("{NO_HOST}")
+    }
+
+    pub(crate) fn report_exception(_message: String, _exception: &str, _frames: &[Value]) {
         panic!("{NO_HOST}")
     }
 
@@ -109,7 +123,7 @@ mod of_the_host {
     }
 }
 
-pub(crate) use of_the_host::{log_with, monotonic, random, tell_crash, trap};
+pub(crate) use of_the_host::{log_with, monotonic, random, report_exception, report_panic, trap};
 
 /// Never returns, and never waits.
 #[expect(clippy::empty_loop, reason = "the host ends a guest that uses up its processor time")]
