@@ -63,7 +63,7 @@ impl FailureCode {
 
     /// What follows from the code. A code that is not in the list has the consequences of [`FAILED`](Self::FAILED).
     pub fn consequences(&self) -> Consequences {
-        use Party::{Channel, Client, Host, Module};
+        use Fault::{Channel, Client, Host, Module};
 
         const NO_RETRY: Option<Duration> = None;
         const SOON: Option<Duration> = Some(Duration::from_secs(1));
@@ -95,7 +95,7 @@ pub struct Consequences {
     /// The status that the client gets if the failure ends a request.
     pub status: StatusCode,
     /// The party that has to change something, so that the failure does not come again.
-    pub fault: Party,
+    pub fault: Fault,
     /// The time after which a retry may succeed, for `Retry-After`; `None` if a retry does not help.
     pub retry_after: Option<Duration>,
     /// Whether the client gets the message if a call of the handler fails with this code. A mistake between a module and a
@@ -103,10 +103,10 @@ pub struct Consequences {
     pub is_shown_after_call: bool,
 }
 
-/// A party of a request.
+/// The party whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Party {
+pub enum Fault {
     /// The client sent something wrong.
     Client,
     /// The code of the module, or of the native handler, has a mistake.
@@ -117,7 +117,7 @@ pub enum Party {
     Host,
 }
 
-impl Party {
+impl Fault {
     /// The level of a log line about a failure that is the fault of this party.
     pub fn level(self) -> Level {
         match self {

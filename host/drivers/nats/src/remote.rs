@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::client::{Request, RequestErrorKind};
-use pointwork_core::http::StatusCode;
 use pointwork_core::{BoxFuture, Delivery, Failure, FailureCode, Listener, Payload, RecordedEvent, Timers};
 use tokio_util::context::TokioContext;
 

@@ -7,8 +7,6 @@ use std::time::Duration;
 use async_nats::{Message, Subject, Subscriber};
 use futures_util::StreamExt as _;
 use futures_util::future::{Either, select};
-use pointwork_core::http::header::RETRY_AFTER;
-use pointwork_core::http::{HeaderValue, StatusCode};
 use pointwork_core::{Caller, Failure, FailureCode, Payload, StartGuard};
 use tokio::sync::Semaphore;
 
