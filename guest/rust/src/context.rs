@@ -3,6 +3,7 @@ use std::ops::Deref;
 
 use pointwork_events::{Event, IoEvent};
 
+use crate::extract::check_text;
 use crate::failure::Failure;
 use crate::form::{Async, Blocking};
 use crate::guards_run::GuardsRun;
@@ -214,13 +215,16 @@ impl Context<Blocking> {
         backend::blocking::body(&self.raw).map_err(Failure::from_call("body"))
     }
 
-    /// The whole request body as text. An argument of type `String` does the same.
+    /// The whole request body as text, without a byte order mark. An argument of type `String` does the same.
     ///
     /// # Errors
     ///
-    /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8.
+    /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8; 415 if its `content-type` has another
+    /// charset.
     pub fn text(&self) -> Result<String, Failure> {
-        backend::blocking::text(&self.raw).map_err(Failure::from_call("text"))
+        check_text(self)?;
+        let text = backend::blocking::text(&self.raw).map_err(Failure::from_call("text"))?;
+        Ok(without_mark(text))
     }
 }
 
@@ -275,18 +279,29 @@ impl Context<Async> {
             .map_err(Failure::from_call("body"))
     }
 
-    /// The whole request body as text. An argument of type `String` does the same.
+    /// The whole request body as text, without a byte order mark. An argument of type `String` does the same.
     ///
     /// # Errors
     ///
-    /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8.
+    /// As for [`body`](Self::body); `bad-payload` with status 400 if it is not UTF-8; 415 if its `content-type` has another
+    /// charset.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses the body.
     pub async fn text(&self) -> Result<String, Failure> {
-        backend::waiting::text(&self.raw)
+        check_text(self)?;
+        let text = backend::waiting::text(&self.raw)
             .await
-            .map_err(Failure::from_call("text"))
+            .map_err(Failure::from_call("text"))?;
+        Ok(without_mark(text))
     }
+}
+
+/// The text without the byte order mark at its beginning.
+fn without_mark(mut text: String) -> String {
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    text
 }

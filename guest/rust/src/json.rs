@@ -56,21 +56,28 @@ deref! { Json }
 
 /// Reads names and values, as in a query and a form. The error contains the field and the expected type.
 pub(crate) fn from_form<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    check_utf8(text)?;
+    check_pairs(text)?;
     serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text)).map_err(at_field)
 }
 
-/// Refuses what is not UTF-8, which the parser of forms would replace.
-fn check_utf8(text: &[u8]) -> Result<(), String> {
-    let is_utf8 = |text| percent_decode(text).decode_utf8().is_ok();
-    match text.split(|byte| *byte == b'&').find(|pair| !is_utf8(pair)) {
-        None => Ok(()),
-        Some(pair) => {
-            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
-            Err(format!(
-                "`{}`: expected UTF-8",
-                percent_decode(name).decode_utf8_lossy()
-            ))
+/// Refuses what is not UTF-8, which the parser of forms would replace, and the name of a prototype.
+fn check_pairs(text: &[u8]) -> Result<(), String> {
+    for pair in text.split(|byte| *byte == b'&') {
+        let name = percent_decode(pair.split(|byte| *byte == b'=').next().unwrap_or_default());
+        if percent_decode(pair).decode_utf8().is_err() {
+            return Err(format!("`{}`: expected UTF-8", name.decode_utf8_lossy()));
         }
+        check_name(name)?;
     }
+    Ok(())
 }
+
+/// Refuses the name of a prototype, which code in JavaScript may make a key of an object.
+pub(crate) fn check_name(name: impl IntoIterator<Item = u8>) -> Result<(), String> {
+    if name.into_iter().eq(*PROTOTYPE) {
+        return Err("the name `__proto__` is not allowed".to_owned());
+    }
+    Ok(())
+}
+
+const PROTOTYPE: &[u8; 9] = b"__proto__";

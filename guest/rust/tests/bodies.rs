@@ -125,9 +125,34 @@ fn a_part_that_is_not_read_is_skipped() {
 }
 
 #[test]
-fn ten_thousand_parts_are_read() {
+fn a_body_has_a_thousand_parts_at_most() {
     let part = "--b\r\ncontent-disposition: form-data; name=\"n\"\r\n\r\nv\r\n";
-    assert_eq!(raw("/count", part.repeat(10_000) + "--b--").text(), "10000");
+    assert_eq!(raw("/count", part.repeat(1_000) + "--b--").text(), "1000");
+    for count in [1_001, 30_000] {
+        let answer = raw("/count", part.repeat(count) + "--b--");
+        let message = "body: there are too many parts, expected 1000 at most";
+        assert_eq!((answer.status(), answer.message()), (413, Some(message)), "{count}");
+    }
+}
+
+#[test]
+fn a_part_that_is_named_after_a_prototype_is_400() {
+    let answer = raw(
+        "/count",
+        with_head(b"\r\ncontent-disposition: form-data; name=\"__proto__\"\r\n\r\n"),
+    );
+    let message = "body: the name `__proto__` is not allowed";
+    assert_eq!((answer.status(), answer.message()), (400, Some(message)));
+}
+
+#[test]
+fn the_text_of_a_part_is_utf8_without_a_byte_order_mark() {
+    assert_eq!(post("/small").part("a", "\u{feff}tea").run::<Files>().text(), "tea");
+    let answer = post("/small")
+        .file("a", "a.txt", "text/plain; charset=utf-16", "tea")
+        .run::<Files>();
+    let message = "body: part `a`: expected the charset `utf-8`, got `utf-16`";
+    assert_eq!((answer.status(), answer.message()), (415, Some(message)));
 }
 
 #[test]

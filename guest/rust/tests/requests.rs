@@ -100,6 +100,22 @@ fn a_text_that_is_not_utf_8_is_400() {
 }
 
 #[test]
+fn a_text_is_utf8_without_a_byte_order_mark() {
+    let request = || TestRequest::post("/shop/text");
+    let answer = request().body("\u{feff}tea\u{feff}").run::<Shop>();
+    assert_eq!(answer.text(), "tea\u{feff}");
+    for (content_type, status) in [
+        ("text/plain; charset=UTF-8", 200),
+        ("text/plain; charset=us-ascii", 200),
+        ("text/plain; charset=utf-16", 415),
+        ("text/csv; charset=\"latin1\"", 415),
+    ] {
+        let answer = request().header("content-type", content_type).body("tea").run::<Shop>();
+        assert_eq!(answer.status(), status, "{content_type}");
+    }
+}
+
+#[test]
 fn a_head_request_is_answered_by_the_route_for_get() {
     let answer = TestRequest::new("HEAD", "/shop/header").header("x-name", "ada");
     assert_eq!(answer.run::<Shop>().text(), "ada");

@@ -31,6 +31,7 @@
 
 #[doc(hidden)]
 pub mod json;
+mod json_text;
 mod name;
 mod payload;
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::json::{JSON, from_json, is_json};
+use crate::json::{JSON, foreign_charset, from_json, is_json};
 
 /// The payload of an event, or the result of its listener: a JSON text, or bytes with a content type.
 ///
@@ -109,10 +109,12 @@ impl Payload {
     ///
     /// # Errors
     ///
-    /// The payload is not JSON, or does not fit the type: the message contains the field, the expected type, line and column.
+    /// The payload is not JSON in UTF-8, or does not fit the type: the message contains the field, the expected type, line and
+    /// column. The key `__proto__`, the key `prototype` of an object behind the key `constructor`, and half of a surrogate pair are
+    /// errors too, at any depth.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, PayloadError> {
         let content_type = self.content_type();
-        if !is_json(content_type) {
+        if !is_json(content_type) || foreign_charset(content_type).is_some() {
             return Err(PayloadError::ContentType(content_type.to_owned()));
         }
         from_json(self.data()).map_err(PayloadError::Value)
@@ -239,6 +241,22 @@ mod tests {
         let error = Payload::new("text/plain", "7").to::<u32>().expect_err("another type");
         assert_eq!(error.to_string(), "expected `application/json`, got `text/plain`");
         Ok(())
+    }
+
+    #[test]
+    fn a_payload_with_the_key_of_a_prototype_is_refused() {
+        let payload = Payload::Json(r#"{"a":[{"__proto__":1}]}"#.into());
+        let error = payload.to::<serde_json::Value>().expect_err("a prototype");
+        assert_eq!(
+            error.to_string(),
+            "the key `__proto__` at line 1, column 8 is not allowed"
+        );
+        let payload = Payload::new("application/json; charset=utf-16", "7");
+        let error = payload.to::<u32>().expect_err("another charset");
+        assert_eq!(
+            error.to_string(),
+            "expected `application/json`, got `application/json; charset=utf-16`"
+        );
     }
 
     #[test]

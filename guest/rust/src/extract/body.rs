@@ -1,4 +1,4 @@
-use pointwork_events::json::{JSON, from_json, is_json};
+use pointwork_events::json::{JSON, foreign_charset, from_json, is_json};
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
@@ -132,17 +132,36 @@ impl<T: DeserializeOwned> FromBody for Json<T> {
     }
 }
 
-/// Refuses a body of another content type. A body without one is read.
+/// Refuses a body of another content type or charset. A body without a content type is read.
 pub(super) fn check_type(
     request: &Request,
     is_right: impl FnOnce(&str) -> bool,
     expected: &str,
 ) -> Result<(), Failure> {
-    match request.header(CONTENT_TYPE) {
-        Some(found) if !is_right(&found) => {
-            let message = format!("body: expected `content-type: {expected}`, got `{found}`");
+    let Some(found) = request.header(CONTENT_TYPE) else {
+        return Ok(());
+    };
+    if !is_right(&found) {
+        let message = format!("body: expected `content-type: {expected}`, got `{found}`");
+        return Err(Failure::new(415_u16, message));
+    }
+    check_charset(&found, "")
+}
+
+/// Refuses a body of another charset than UTF-8.
+pub(crate) fn check_text(request: &Request) -> Result<(), Failure> {
+    request
+        .header(CONTENT_TYPE)
+        .map_or(Ok(()), |found| check_charset(&found, ""))
+}
+
+/// Refuses a content type of another charset than UTF-8. `of` names the part of the body, if it is one.
+pub(crate) fn check_charset(content_type: &str, of: &str) -> Result<(), Failure> {
+    match foreign_charset(content_type) {
+        Some(charset) => {
+            let message = format!("body: {of}expected the charset `utf-8`, got `{charset}`");
             Err(Failure::new(415_u16, message))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use super::body::{FromBody, check_type};
 use crate::failure::Failure;
 use crate::json::{FORM, deref, from_form};
 use crate::request::Request;
-use pointwork_events::json::essence;
+use pointwork_events::json::{essence, without_mark};
 
 /// The body of an HTML form, `application/x-www-form-urlencoded`, deserialized into a type of yours.
 ///
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> FromBody for Form<T> {
 
     fn from_body(body: Vec<u8>, request: &Request, _argument: &'static str) -> Result<Self, Failure> {
         check_type(request, is_form, FORM)?;
-        from_form(&body)
+        from_form(without_mark(&body))
             .map(Self)
             .map_err(|error| Failure::new(400_u16, format!("body: {error}")))
     }

@@ -14,17 +14,22 @@ use http::HeaderMap;
 use http::header::CONTENT_DISPOSITION;
 use multer::Field;
 
+use crate::extract::check_charset;
 use crate::failure::Failure;
 use crate::form::{Async, Blocking, ModuleForm};
+use crate::json::check_name;
 use crate::request::Request;
 use crate::stream::BodyReader;
 use crate::waiting::now;
-use pointwork_events::json::essence;
+use pointwork_events::json::{essence, without_mark};
 
 use source::{Progress, Source};
 
 /// The longest boundary, as RFC 2046 says.
 const LONGEST_BOUNDARY: usize = 70;
+
+/// The most parts of a body: a part may have no more than its head, which takes far longer to read than to send.
+const MOST_PARTS: usize = 1_000;
 
 /// A body of the type `multipart/form-data`, as browsers send forms with files: an argument of a handler of the synchronous
 /// form, instead of the body. Needs the feature `multipart`.
@@ -32,7 +37,7 @@ const LONGEST_BOUNDARY: usize = 70;
 /// The parts are read as they arrive, one after the other, if the route has `body = "stream"`; otherwise the host holds the
 /// whole body already. No part is kept: a handler reads a part before it takes the next one, and what it does not read is
 /// skipped. A body of another type is refused with 415, one that is malformed or ends early with 400; so is a part without a
-/// name, or with one that is not UTF-8.
+/// name, or with one that is not UTF-8 or is `__proto__`. A body has 1,000 parts at most, and one with more is refused with 413.
 ///
 /// ```
 /// use pointwork_guest::testing::TestRequest;
@@ -69,6 +74,8 @@ pub struct Multipart<F = Blocking> {
     body: multer::Multipart<'static>,
     /// The part that was given out last.
     current: Option<Field<'static>>,
+    /// How many parts began.
+    count: usize,
     progress: Rc<Progress>,
     form: PhantomData<F>,
 }
@@ -110,6 +117,7 @@ impl<F: ModuleForm> Multipart<F> {
         Ok(Self {
             body: multer::Multipart::new(source, boundary),
             current: None,
+            count: 0,
             progress,
             form: PhantomData,
         })
@@ -130,6 +138,11 @@ impl<F: ModuleForm> Multipart<F> {
         self.current = progress.drive(|task| body.poll_next_field(task)).await?;
         self.progress.end_head();
         if let Some(field) = &self.current {
+            self.count += 1;
+            if self.count > MOST_PARTS {
+                let message = format!("body: there are too many parts, expected {MOST_PARTS} at most");
+                return Err(Failure::new(413_u16, message));
+            }
             check_head(field)?;
         }
         Ok(self.current.is_some().then_some(Part(self)))
@@ -167,7 +180,12 @@ impl<F: ModuleForm> Multipart<F> {
     }
 
     async fn text(&mut self, most: usize) -> Result<String, Failure> {
-        let bytes = self.all(most).await?;
+        let content_type = self.current.as_ref().and_then(Field::content_type);
+        if let Some(content_type) = content_type {
+            check_charset(content_type.as_ref(), &format!("part `{}`: ", self.name()))?;
+        }
+        let mut bytes = self.all(most).await?;
+        bytes.drain(..bytes.len() - without_mark(&bytes).len());
         String::from_utf8(bytes).map_err(|error| {
             let message = format!("body: part `{}` is not UTF-8: {}", self.name(), error.utf8_error());
             Failure::new(400_u16, message)
@@ -187,8 +205,8 @@ impl Multipart<Blocking> {
     ///
     /// # Errors
     ///
-    /// 400 if the body is malformed or ends early; `gone` if the client disconnected; `too-large` if the body is over the
-    /// host's limit.
+    /// 400 if the body is malformed or ends early; 413 behind 1,000 parts; `gone` if the client disconnected; `too-large` if the
+    /// body is over the host's limit.
     pub fn next_part(&mut self) -> Result<Option<Part<'_>>, Failure> {
         now(self.next())
     }
@@ -199,8 +217,8 @@ impl Multipart<Async> {
     ///
     /// # Errors
     ///
-    /// 400 if the body is malformed or ends early; `gone` if the client disconnected; `too-large` if the body is over the
-    /// host's limit.
+    /// 400 if the body is malformed or ends early; 413 behind 1,000 parts; `gone` if the client disconnected; `too-large` if the
+    /// body is over the host's limit.
     ///
     /// # Cancel safety
     ///
@@ -259,11 +277,11 @@ impl Part<'_, Blocking> {
         now(self.0.all(most))
     }
 
-    /// The whole content as text.
+    /// The whole content as text, without a byte order mark.
     ///
     /// # Errors
     ///
-    /// As for [`bytes`](Self::bytes); 400 if it is not UTF-8.
+    /// As for [`bytes`](Self::bytes); 400 if it is not UTF-8; 415 if its content type has another charset.
     pub fn text(self, most: usize) -> Result<String, Failure> {
         now(self.0.text(most))
     }
@@ -296,11 +314,11 @@ impl Part<'_, Async> {
         self.0.all(most).await
     }
 
-    /// The whole content as text.
+    /// The whole content as text, without a byte order mark.
     ///
     /// # Errors
     ///
-    /// As for [`bytes`](Self::bytes); 400 if it is not UTF-8.
+    /// As for [`bytes`](Self::bytes); 400 if it is not UTF-8; 415 if its content type has another charset.
     ///
     /// # Cancel safety
     ///
@@ -345,20 +363,24 @@ fn check_head(field: &Field<'_>) -> Result<(), Failure> {
     let problem = match head.map(|value| str::from_utf8(value.as_bytes())) {
         None => "has no header `content-disposition`",
         Some(Err(_)) => "has a header `content-disposition` that is not UTF-8",
-        Some(Ok(_)) if field.name().is_none() => "has no name",
-        Some(Ok(_)) => return Ok(()),
+        Some(Ok(_)) => match field.name() {
+            None => "has no name",
+            Some(name) => {
+                return check_name(name.bytes()).map_err(|problem| Failure::new(400_u16, format!("body: {problem}")));
+            }
+        },
     };
     let expected = "expected `content-disposition: form-data; name=\"…\"` in UTF-8";
     Err(Failure::new(400_u16, format!("body: a part {problem}, {expected}")))
 }
 
 impl Progress {
-    /// Polls until the body is really pending: after each chunk it is, once, so that multer does not read ahead.
+    /// Polls until the body is really pending.
     async fn drive<T>(&self, mut poll: impl FnMut(&mut Task<'_>) -> Poll<multer::Result<T>>) -> Result<T, Failure> {
         poll_fn(|task| {
             loop {
                 match poll(task) {
-                    Poll::Pending if self.was_held_back() => {}
+                    Poll::Pending if self.let_read() => {}
                     polled => return polled.map_err(source::failure),
                 }
             }
