@@ -9,7 +9,7 @@ use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
 use crate::expand::{Names, Read, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
-use crate::signature::{Signature, Terms};
+use crate::signature::{Signature, Terms, find};
 
 /// A guard or an after-hook.
 #[derive(Clone, Copy, PartialEq)]
@@ -145,6 +145,20 @@ fn is_no_result(output: &ReturnType) -> bool {
     }
 }
 
+/// Whether a return type is a future by its name, or has no name, which only a future needs. `check_value` sees the others.
+fn is_future(output: &ReturnType) -> bool {
+    const FUTURES: [&str; 3] = ["Pin", "BoxFuture", "LocalBoxFuture"];
+    let ReturnType::Type(_, ty) = output else { return false };
+    let is_named = match &**ty {
+        Type::Path(path) => {
+            let last = path.path.segments.last();
+            last.is_some_and(|last| FUTURES.iter().any(|name| last.ident == name))
+        }
+        _ => false,
+    };
+    is_named || find(ty.to_token_stream(), "impl").is_some()
+}
+
 /// How a guard runs before a handler, in both forms.
 fn passes() -> TokenStream {
     quote! {
@@ -243,7 +257,12 @@ impl GuardFunction {
                     false
                 }
             };
-        if kind == Kind::Guard && is_no_result(&function.sig.output) {
+        if kind == Kind::Guard && is_future(&function.sig.output) {
+            errors.at(
+                &function.sig.output,
+                "a guard returns a future that nothing awaits, expected `async fn check(…) -> Result<_, Failure>`, which is awaited",
+            );
+        } else if kind == Kind::Guard && is_no_result(&function.sig.output) {
             let message =
                 "a guard returns `Result<_, Failure>`: every value lets the request pass, and the failure is the reply";
             match &function.sig.output {
@@ -495,13 +514,13 @@ impl GuardFunction {
                 #[allow(unused_imports, reason = "the value may be one that refuses")]
                 use ::pointwork_guest::__private::{NeverRefuses as _, Returned, joined, length, text};
 
-                const VALUE: &str =
-                    Returned::<<#output as ::pointwork_guest::__private::GuardResult>::Value>::MAY_REFUSE;
+                type Value = Returned<<#output as ::pointwork_guest::__private::GuardResult>::Value>;
+                const VALUE: &str = if Value::IS_FUTURE { "a future, which nothing awaits" } else { Value::MAY_REFUSE };
                 const PARTS: &[&str] = &[
                     #function,
                     VALUE,
                     ", and every value lets the request pass; expected `Result<_, Failure>` with an error that refuses the request, \
-                     such as `Err(HttpStatus::FORBIDDEN.into())` or `user.ok_or(HttpStatus::UNAUTHORIZED)?`",
+                     such as `Err(HttpStatus::FORBIDDEN.into())`, `user.ok_or(HttpStatus::UNAUTHORIZED)?` or `check.await?`",
                 ];
                 const MESSAGE: [u8; length(PARTS)] = joined(PARTS);
                 ::core::assert!(VALUE.is_empty(), "{}", text(&MESSAGE));

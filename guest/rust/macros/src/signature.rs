@@ -130,7 +130,7 @@ fn has_unnamed(ty: TokenStream) -> bool {
 }
 
 /// The first identifier of that name, at any depth.
-fn find(tokens: TokenStream, name: &str) -> Option<Span> {
+pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Span> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) => (ident == name).then(|| ident.span()),
         TokenTree::Group(group) => find(group.stream(), name),

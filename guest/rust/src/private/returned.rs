@@ -1,11 +1,12 @@
 //! Checks of the return types of handlers and guards at compile time.
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 use http::StatusCode;
 
 use crate::failure::Failure;
-use crate::reply::{IntoOutcome, Outcome, Redirect, Reply};
+use crate::reply::{Deferred, Html, IntoOutcome, NoContent, Outcome, Redirect, Reply};
 
 /// The return type of a handler, or the value of a guard.
 ///
@@ -16,6 +17,11 @@ pub struct Returned<T>(PhantomData<T>);
 impl<T: IntoOutcome> Returned<T> {
     /// Whether nobody replies if the handler takes no context.
     pub const IS_NOTHING: bool = T::IS_NOTHING;
+}
+
+impl<T: Future> Returned<T> {
+    /// Whether a guard gives it without awaiting it.
+    pub const IS_FUTURE: bool = true;
 }
 
 macro_rules! may_refuse {
@@ -29,13 +35,19 @@ macro_rules! may_refuse {
 
 may_refuse! {
     [] bool: "a `bool`";
+    [] Deferred: "a `Deferred`";
     [] Failure: "a `Failure`";
+    [] NoContent: "a `NoContent`";
     [] Outcome: "an `Outcome`";
     [] Redirect: "a `Redirect`";
     [] Reply: "a `Reply`";
     [] StatusCode: "a status";
+    [B C] ControlFlow<B, C>: "a `ControlFlow`";
+    [T] Html<T>: "an `Html`";
     [T] Option<T>: "an `Option`";
     [T E] Result<T, E>: "a `Result`";
+    [T] (StatusCode, T): "a tuple with a status";
+    [T U] (StatusCode, T, U): "a tuple with a status";
 }
 
 /// For a type that a handler cannot return: the compiler has an error for it.
@@ -47,6 +59,7 @@ impl<T> NotReturned for Returned<T> {}
 
 /// For the value of a guard that is of any other type.
 pub trait NeverRefuses {
+    const IS_FUTURE: bool = false;
     const MAY_REFUSE: &'static str = "";
 }
 

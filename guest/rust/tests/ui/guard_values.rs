@@ -1,4 +1,4 @@
-use pointwork_guest::{Context, Failure, Guarded, HttpStatus, Outcome, Redirect, Reply, controller, guard};
+use pointwork_guest::{Context, Deferred, Failure, Guarded, HttpStatus, Outcome, Redirect, Reply, controller, guard};
 
 struct Allowed;
 
@@ -83,6 +83,24 @@ impl Ended {
     }
 }
 
+struct Tuple;
+
+#[guard]
+impl Tuple {
+    fn check() -> Result<(HttpStatus, &'static str), Failure> {
+        Ok((HttpStatus::FORBIDDEN, "no"))
+    }
+}
+
+struct Sent;
+
+#[guard]
+impl Sent {
+    fn check() -> Result<Deferred, Failure> {
+        Ok(Deferred)
+    }
+}
+
 struct User;
 
 #[guard]
@@ -94,7 +112,7 @@ impl User {
 
 struct Account;
 
-#[controller("account", guard = [Allowed, Aliased, Optional, Nested, Failing, Status, Redirected, Replied, Ended])]
+#[controller("account", guard = [Allowed, Aliased, Optional, Nested, Failing, Status, Redirected, Replied, Ended, Tuple, Sent])]
 impl Account {
     #[get]
     fn show(user: Option<Guarded<User>>) -> String {
