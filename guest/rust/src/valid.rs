@@ -9,9 +9,13 @@ use crate::json::deref;
 use crate::request::Request;
 
 /// Another argument whose value is validated by the crate `garde`: `Valid<Json<T>>`, `Valid<Form<T>>`, `Valid<Query<T>>`,
-/// `Valid<Params<T>>`. Needs the feature `garde`.
+/// `Valid<Params<T>>`, and `Valid<T>` for the payload of a listener. Needs the feature `garde`.
 ///
-/// A value that is not valid is refused with 422, and the detail `fields` lists the fields, up to 50, with what is wrong, in the
+/// Without `Valid`, nothing would check the constraints: then a handler, guard or listener does not compile. To validate a value
+/// later, take `Json<garde::Unvalidated<T>>`, which needs the feature `serde` of `garde`. A type whose constraints need a context
+/// without a default is taken as it is: call `validate_with`.
+///
+/// A value that is not valid is refused with 422, a payload with the code `bad-payload` and the status 400, and the detail `fields` lists the fields, up to 50, with what is wrong, in the
 /// order of `garde`: its derive macro sorts the fields of a struct by name. Each text has at most 200 bytes. The module
 /// depends on `garde` itself, since its derive macro names the crate. Its features `email` and `pattern` link a crate for
 /// regular expressions, which makes a component several times as large.
@@ -62,7 +66,23 @@ where
     fn new(value: E) -> Result<Self, Failure> {
         match value.validate() {
             Ok(()) => Ok(Self(value)),
-            Err(report) => Err(refused(&report)),
+            Err(report) => {
+                let (message, fields) = refused(&report);
+                Err(Failure::new(422_u16, message).detail("fields", fields))
+            }
+        }
+    }
+}
+
+impl<T: Validate<Context: Default>> Valid<T> {
+    /// The payload of a listener.
+    pub(crate) fn of_payload(value: T) -> Result<Self, Failure> {
+        match value.validate() {
+            Ok(()) => Ok(Self(value)),
+            Err(report) => {
+                let (message, fields) = refused(&report);
+                Err(Failure::bad_payload(format!("payload: {message}")).detail("fields", fields))
+            }
         }
     }
 }
@@ -109,7 +129,8 @@ struct InvalidField {
 const MOST_FIELDS: usize = 50;
 const LONGEST_TEXT: usize = 200;
 
-fn refused(report: &Report) -> Failure {
+/// A sentence, and the fields.
+fn refused(report: &Report) -> (String, Vec<InvalidField>) {
     // JSON writes a control character with six bytes, and the host refuses details of more than 64 KiB.
     let cut = |text: &str| text[..text.floor_char_boundary(LONGEST_TEXT)].replace(char::is_control, "\u{fffd}");
     let fields = report.iter().map(|(path, error)| InvalidField {
@@ -121,5 +142,5 @@ fn refused(report: &Report) -> Failure {
         1 => "1 field is not valid".to_owned(),
         count => format!("{count} fields are not valid"),
     };
-    Failure::new(422_u16, message).detail("fields", fields)
+    (message, fields)
 }

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned as _;
 
-use crate::signature::{Argument, Signature};
+use crate::signature::{Argument, Signature, argument_of};
 
 /// The names of the SDK's items for one kind of function.
 #[derive(Clone)]
@@ -183,6 +183,41 @@ pub(crate) fn is_kind(block: &Type, argument: &Argument, form: &TokenStream, nam
     let kind = format_ident!("{kind}");
     let found = names.item(without_self(argument.ty.to_token_stream(), block), form, "KIND", None);
     quote!(::core::matches!(#found, ::pointwork_guest::__private::ArgumentKind::#kind))
+}
+
+/// A constant that fails to compile if the type of an argument has constraints that nothing checks. `constant` is the one of
+/// `Taken` for this kind of function, and `function` names the function.
+pub(crate) fn check_constraints(block: &Type, argument: &Argument, constant: &str, function: &str) -> TokenStream {
+    let Argument { ty, .. } = argument;
+    let constant = format_ident!("{constant}");
+    let message = format!(
+        "{function} takes `{}`, whose constraints of `garde` nothing checks; expected `{}`, or `garde::Unvalidated<…>` within it to \
+         check the value later",
+        shown(ty),
+        validated(ty)
+    );
+    let taken = without_self(ty.to_token_stream(), block);
+    quote_spanned! {ty.span()=>
+        const _: () = {
+            #[allow(unused_imports, reason = "the type may have constraints")]
+            use ::pointwork_guest::__private::Unconstrained as _;
+            ::core::assert!(!::pointwork_guest::__private::Taken::<#taken>::#constant, #message);
+        };
+    }
+}
+
+/// The type with `Valid` around what is validated.
+fn validated(ty: &Type) -> String {
+    for (outer, end) in [("Option", ">"), ("Result", ", Failure>")] {
+        if let Some(inner) = argument_of(ty, outer) {
+            return format!("{outer}<Valid<{}>{end}", shown(inner));
+        }
+    }
+    format!("Valid<{}>", shown(ty))
+}
+
+fn shown(ty: &Type) -> String {
+    ty.to_token_stream().to_string().replace(' ', "")
 }
 
 /// Reads an argument of a handler or guard of form `form` in an asynchronous module.

@@ -7,7 +7,7 @@ use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{
-    Names, Read, call, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
+    Names, Read, call, check_constraints, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
 };
 use crate::handler::Handler;
 use crate::mapping::Mapping;
@@ -340,6 +340,8 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
     let takes_none = mappings.iter().any(|mapping| mapping.body == "none");
     for argument in &signature.arguments {
         let parameter = &argument.name;
+        let function = format!("handler `{}`", signature.name());
+        checks.extend(check_constraints(ty, argument, "IS_UNCHECKED", &function));
         if takes_none {
             let is_body = is_kind(ty, argument, form, names, "Body");
             let message = format!(
@@ -351,15 +353,24 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
             });
         }
         let is_parameter = is_kind(ty, argument, form, names, "PathParam");
-        let patterns = mappings
-            .iter()
-            .flat_map(|mapping| &mapping.paths)
-            .map(|path| &path.pattern);
-        for path in patterns.filter(|pattern| !pattern.param_names().iter().any(|name| **name == **parameter)) {
+        let patterns = mappings.iter().flat_map(|mapping| &mapping.paths);
+        let (with, without): (Vec<_>, Vec<_>) = patterns
+            .map(|path| &path.pattern)
+            .partition(|pattern| pattern.param_names().iter().any(|name| **name == **parameter));
+        if with.is_empty() {
+            let is_optional = is_kind(ty, argument, form, names, "OptionalParam");
             let message = format!(
-                "handler `{}` takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
-                 argument the name of the parameter",
-                signature.name(),
+                "{function} takes a path parameter `{parameter}`, but none of its paths has a `:{parameter}`; give the argument the \
+                 name of a parameter"
+            );
+            checks.extend(quote_spanned! {argument.ty.span()=>
+                const _: () = ::core::assert!(!#is_optional, #message);
+            });
+        }
+        for path in without {
+            let message = format!(
+                "{function} takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
+                 argument the name of the parameter"
             );
             checks.extend(quote_spanned! {argument.ty.span()=>
                 const _: () = ::core::assert!(!#is_parameter, #message);

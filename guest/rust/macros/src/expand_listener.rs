@@ -6,7 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{LitStr, Type, TypePath};
 
 use crate::block::Block;
-use crate::expand::{Names, call, check_kinds, dispatch, first_with, form, number, without_self};
+use crate::expand::{Names, call, check_constraints, check_kinds, dispatch, first_with, form, number, without_self};
 use crate::listener::{Event, Listener};
 use crate::signature::Signature;
 
@@ -55,6 +55,11 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
     let checks = listeners
         .iter()
         .map(|listener| check_kinds(ty, "listener", &listener.signature, &form, &names, &kinds));
+    let constraint_checks = listeners.iter().flat_map(|Listener { signature, .. }| {
+        let function = format!("listener `{}`", signature.name());
+        let arguments = signature.arguments.iter();
+        arguments.map(move |argument| check_constraints(ty, argument, "IS_UNCHECKED_PAYLOAD", &function))
+    });
     let event_checks = event_checks(ty, name, listeners);
     quote! {
         #[automatically_derived]
@@ -87,6 +92,7 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
         }
 
         #(#checks)*
+        #(#constraint_checks)*
         #event_checks
     }
 }

@@ -8,7 +8,7 @@ use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
-use crate::expand::{Names, Read, call, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
+use crate::expand::{Names, Read, call, check_constraints, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
 use crate::signature::{Signature, Terms, find};
 
 /// A guard or an after-hook.
@@ -484,8 +484,10 @@ impl GuardFunction {
             let message = format!(
                 "{function} takes the body, expected no argument for it: guards run before the body is read, and hooks after"
             );
+            let constraints = check_constraints(ty, &argument, "IS_UNCHECKED", &function);
             let body = quote_spanned! {argument.ty.span()=>
                 const _: () = ::core::assert!(!#is_body, #message);
+                #constraints
             };
             if argument.is_reference {
                 return body;

@@ -232,7 +232,7 @@ fn is_named(ty: &Type, name: &str) -> bool {
 }
 
 /// The first argument of a generic type of that name.
-fn argument_of<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+pub(crate) fn argument_of<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;
     match &last.arguments {

@@ -65,6 +65,10 @@ pub trait FromRequest: Sized {
     #[doc(hidden)]
     const IS_PATH_PARAM: bool = false;
 
+    /// The same for a value that one of several paths may lack.
+    #[doc(hidden)]
+    const IS_OPTIONAL_PARAM: bool = false;
+
     /// Reads the value. `argument` is the name of the handler's argument.
     ///
     /// # Errors
@@ -103,6 +107,11 @@ pub trait FromRequest: Sized {
     note = "implement `OptionalFromRequest` for `{Self}`"
 )]
 pub trait OptionalFromRequest: Sized {
+    /// Whether the value is read from the path parameter with the argument's name. Then paths that all lack that parameter do
+    /// not compile.
+    #[doc(hidden)]
+    const IS_PATH_PARAM: bool = false;
+
     /// Reads the value. `argument` is the name of the handler's argument.
     ///
     /// # Errors
@@ -113,6 +122,8 @@ pub trait OptionalFromRequest: Sized {
 
 /// `None` if the request does not have the value.
 impl<T: OptionalFromRequest> FromRequest for Option<T> {
+    const IS_OPTIONAL_PARAM: bool = T::IS_PATH_PARAM;
+
     fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
         T::optional_from_request(request, argument)
     }
@@ -121,6 +132,7 @@ impl<T: OptionalFromRequest> FromRequest for Option<T> {
 /// The handler runs and gets the failure.
 impl<T: FromRequest> FromRequest for Result<T, Failure> {
     const IS_PATH_PARAM: bool = T::IS_PATH_PARAM;
+    const IS_OPTIONAL_PARAM: bool = T::IS_OPTIONAL_PARAM;
 
     fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
         Ok(T::from_request(request, argument))

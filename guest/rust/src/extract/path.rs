@@ -10,7 +10,8 @@ use crate::request::Request;
 ///
 /// A handler whose path has no such parameter does not compile. A value that does not parse is refused with 400 and a
 /// message that names the parameter. In a handler with several paths, `Option<Path<T>>` is `None` where the path that
-/// matched has no such parameter.
+/// matched has no such parameter; one of the paths has it. A guard or hook with a `Path` refuses a request with 500 if the route
+/// has no such parameter, and the log says so.
 ///
 /// ```
 /// use pointwork_guest::{Path, controller};
@@ -34,12 +35,21 @@ impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
     const IS_PATH_PARAM: bool = true;
 
     fn from_request(request: &Request, argument: &'static str) -> Result<Self, Failure> {
-        let text = request.param(argument).unwrap_or_default();
-        parse(&text, argument).map(Self)
+        match request.param(argument) {
+            Some(text) => parse(&text, argument).map(Self),
+            // The compiler looks for the parameter of a handler. A guard or hook may be on any route.
+            None => {
+                let route = request.route();
+                crate::log::error!("argument `{argument}` is a path parameter, and the path `{route}` has no `:{argument}`");
+                Err(Failure::new(500_u16, "the server could not read the path"))
+            }
+        }
     }
 }
 
 impl<T: FromStr<Err: Display>> OptionalFromRequest for Path<T> {
+    const IS_PATH_PARAM: bool = true;
+
     fn optional_from_request(request: &Request, argument: &'static str) -> Result<Option<Self>, Failure> {
         request
             .param(argument)

@@ -83,6 +83,8 @@ pub(super) use is_complete;
 impl<F: ModuleForm, T: FromRequest> HandlerArgument<F, ByRequest> for T {
     const KIND: ArgumentKind = if T::IS_PATH_PARAM {
         ArgumentKind::PathParam
+    } else if T::IS_OPTIONAL_PARAM {
+        ArgumentKind::OptionalParam
     } else {
         ArgumentKind::Request
     };

@@ -10,6 +10,8 @@ use super::ArgumentKind;
 use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
+#[cfg(feature = "garde")]
+use crate::valid::Valid;
 
 #[derive(Debug)]
 pub enum ByDelivery {}
@@ -21,6 +23,9 @@ pub enum ByOptionalContext {}
 pub enum ByPayload {}
 #[derive(Debug)]
 pub enum ByValue {}
+#[cfg(feature = "garde")]
+#[derive(Debug)]
+pub enum ByValid {}
 
 /// An argument of a listener of form `F`.
 #[diagnostic::on_unimplemented(
@@ -99,6 +104,19 @@ impl<F, T: DeserializeOwned> ListenerArgument<F, ByValue> for T {
     }
 }
 
+#[cfg(feature = "garde")]
+impl<F, T> ListenerArgument<F, ByValid> for Valid<T>
+where
+    T: DeserializeOwned + garde::Validate<Context: Default>,
+{
+    const KIND: ArgumentKind = ArgumentKind::Payload;
+    is_ready!(Delivery<F>);
+
+    fn read(_delivery: &Delivery<F>, payload: &mut Option<Payload>, _channel: &'static str) -> Result<Self, Failure> {
+        Self::of_payload(take(payload).to()?)
+    }
+}
+
 fn take(payload: &mut Option<Payload>) -> Payload {
     match payload.take() {
         Some(payload) => payload,
@@ -132,6 +150,10 @@ impl<E: Event, F> PayloadOf<E, ByOptionalContext> for Option<Context<F>> {}
 #[diagnostic::do_not_recommend]
 impl<E: Event> PayloadOf<E, ByPayload> for Payload {}
 impl<E: Event, T: DeserializeOwned + PayloadIs<E::Payload>> PayloadOf<E, ByValue> for T {}
+
+#[cfg(feature = "garde")]
+#[diagnostic::do_not_recommend]
+impl<E: Event, T: PayloadIs<E::Payload>> PayloadOf<E, ByValid> for Valid<T> {}
 
 /// Implemented by `T` itself only.
 pub trait PayloadIs<T> {}

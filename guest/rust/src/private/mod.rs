@@ -29,6 +29,7 @@ mod returned;
 mod routes;
 mod run_time;
 mod served;
+mod taken;
 mod text;
 mod uses;
 
@@ -46,6 +47,7 @@ pub use module::{
     first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
 pub use returned::{NeverRefuses, NotReturned, Returned, check_context};
+pub use taken::{Taken, Unconstrained};
 pub use routes::{PARTS, conflict, count};
 pub use run_time::{NamedCalls, emit_named, emit_named_from, hand_over_named, unchecked_reply};
 pub use served::{NotListable, Served};
@@ -54,13 +56,15 @@ pub use uses::{EventName, NotAnEvent};
 
 pub use crate::variables::{GivenVariables, NeededVariable};
 
-/// The kinds of arguments. A handler or listener takes each kind at most once, except for the first two.
+/// The kinds of arguments. A handler or listener takes each kind at most once, except for the first three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
     /// Read from the request without its body.
     Request,
     /// Read from the path parameter with the name of the argument.
     PathParam,
+    /// The same, if the path that matched has the parameter.
+    OptionalParam,
     Body,
     Context,
     Delivery,
