@@ -7,8 +7,8 @@ use pointwork_guest::{Delivery, Failure, Form, Json, JsonOrForm, Payload, Query,
 use serde_json::{Value, json};
 
 events! {
-    pub Look = "db:look": () => Value;
-    pub Keep = "db:keep": Value => Value;
+    Look = "db:look": () => Value;
+    Keep = "db:keep": Value => Value;
 }
 
 type Fields = HashMap<String, String>;

@@ -7,7 +7,8 @@ use syn::{LitStr, Type};
 
 use crate::block::Block;
 use crate::expand::{
-    Names, Read, call, check_constraints, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async, type_name, without_self,
+    Names, Read, call, check_constraints, check_kinds, dispatch, form, is_blocking, is_kind, number, ready_async,
+    type_name, without_self,
 };
 use crate::handler::Handler;
 use crate::mapping::Mapping;

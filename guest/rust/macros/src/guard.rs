@@ -8,7 +8,9 @@ use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
 use crate::events_used::events_used;
-use crate::expand::{Names, Read, call, check_constraints, is_blocking, is_kind, ready_async, replaced, type_name, without_self};
+use crate::expand::{
+    Names, Read, call, check_constraints, is_blocking, is_kind, ready_async, replaced, type_name, without_self,
+};
 use crate::signature::{Signature, Terms, find};
 
 /// A guard or an after-hook.

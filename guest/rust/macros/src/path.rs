@@ -19,13 +19,41 @@ pub(crate) fn join(prefix: &str, path: &LitStr, errors: &mut Errors) -> Option<P
     None
 }
 
-/// The syntax of other frameworks. Braces are a valid literal, which an author hardly means.
+/// The syntax of other frameworks. Brackets are a valid literal, which an author hardly means.
 fn misread(path: &str) -> Option<String> {
-    let in_braces = |segment: &str| Some(segment.strip_prefix('{')?.strip_suffix('}')?.to_owned());
-    if let Some(name) = path.split('/').find_map(in_braces) {
-        let (sigil, own) = name.strip_prefix('*').map_or((':', &*name), |own| ('*', own));
-        return Some(format!("a parameter is written `{sigil}{own}`, found `{{{name}}}`"));
-    }
-    path.contains('?')
-        .then(|| "found `?`, expected a path without a query: read the query with `Query<…>`".to_owned())
+    let parameter = path.split('/').find_map(|segment| {
+        [('{', '}'), ('<', '>'), ('[', ']')].into_iter().find_map(|(open, close)| {
+            let found = segment.find([open, close])?;
+            let inner = segment.strip_prefix(open).and_then(|inner| inner.strip_suffix(close));
+            Some(match inner {
+                Some(inner) => format!("a parameter is written `{}`, found `{segment}`", own_form(inner)),
+                None => {
+                    let escape = format!("%{:02X}", segment.as_bytes()[found]);
+                    format!(
+                        "a parameter is a whole segment, such as `:name`, found `{segment}`; a literal bracket is written `{escape}`"
+                    )
+                }
+            })
+        })
+    });
+    let query = || {
+        path.contains('?')
+            .then(|| "found `?`, expected a path without a query: read the query with `Query<…>`".to_owned())
+    };
+    parameter.or_else(query)
+}
+
+/// A parameter of another framework, without its brackets, its type and its pattern: `id`, `id:int`, `int:id`, `*rest`,
+/// `rest:path`, `path:rest`, `rest..`, `...rest`.
+fn own_form(inner: &str) -> String {
+    const TYPES: [&str; 8] = ["path", "int", "str", "string", "uuid", "float", "u32", "u64"];
+    let (first, last) = inner.split_once(':').unwrap_or((inner, ""));
+    let (name, ty) = if TYPES.contains(&first) && !last.is_empty() {
+        (last, first)
+    } else {
+        (first, last)
+    };
+    let is_rest = name.starts_with('*') || name.contains("..") || ty == "path";
+    let sigil = if is_rest { '*' } else { ':' };
+    format!("{sigil}{}", name.trim_matches(['*', '.', '?']))
 }

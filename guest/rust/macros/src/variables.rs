@@ -1,5 +1,7 @@
 //! `#[derive(Variables)]`: the variables of a module as the fields of a struct.
 
+use std::mem::replace;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt as _;
@@ -77,6 +79,7 @@ fn read<'a>(field: &'a Field, errors: &mut Errors) -> Option<Variable<'a>> {
     let ident = field.ident.as_ref()?;
     let mut name = LitStr::new(&ident.unraw().to_string().to_uppercase(), ident.span());
     let mut default = Default::OfType;
+    let mut is_named = false;
     for attribute in field
         .attrs
         .iter()
@@ -84,11 +87,17 @@ fn read<'a>(field: &'a Field, errors: &mut Errors) -> Option<Variable<'a>> {
     {
         let read = attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("name") {
+                if replace(&mut is_named, true) {
+                    return Err(meta.error("`name` is given twice, expected one name"));
+                }
                 name = meta.value()?.parse()?;
                 return Ok(());
             }
             if !meta.path.is_ident("default") {
                 return Err(meta.error("expected `name = \"…\"`, `default` or `default = …`"));
+            }
+            if !matches!(default, Default::OfType) {
+                return Err(meta.error("`default` is given twice, expected one default"));
             }
             default = if meta.input.peek(syn::Token![=]) {
                 Default::Value(meta.value()?.parse()?)

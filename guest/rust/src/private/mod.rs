@@ -47,10 +47,10 @@ pub use module::{
     first_blocking, first_unfit_guard, first_without_context, places, unknown_handler, unknown_listener,
 };
 pub use returned::{NeverRefuses, NotReturned, Returned, check_context};
-pub use taken::{Taken, Unconstrained};
 pub use routes::{PARTS, conflict, count};
 pub use run_time::{NamedCalls, emit_named, emit_named_from, hand_over_named, unchecked_reply};
 pub use served::{NotListable, Served};
+pub use taken::{Taken, Unconstrained};
 pub use text::{is_read, joined, length, text};
 pub use uses::{EventName, NotAnEvent};
 

@@ -7,6 +7,18 @@ impl Files {
     #[get("files/{name}")]
     fn braces() {}
 
+    #[get("{id}")]
+    fn alone() {}
+
+    #[get("files/{*rest}")]
+    fn wildcard() {}
+
+    #[get(["a/{id:int}", "b/<int:id>", "c/<rest..>", "d/[id]", "e/{rest:path}", "f/[...rest]", "g/{path}"])]
+    fn others() {}
+
+    #[get(["{name}.json", "a>b"])]
+    fn partial() {}
+
     #[get(":1st")]
     fn name() {}
 

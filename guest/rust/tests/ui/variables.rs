@@ -25,6 +25,14 @@ struct Attributes {
 }
 
 #[derive(Variables)]
+struct Twice {
+    #[variable(name = "A", name = "B")]
+    name: String,
+    #[variable(default, default = "tea")]
+    default: String,
+}
+
+#[derive(Variables)]
 struct Types {
     list: Vec<String>,
 }
