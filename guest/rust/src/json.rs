@@ -4,6 +4,8 @@ use percent_encoding::percent_decode;
 use pointwork_events::json::at_field;
 use serde::de::DeserializeOwned;
 
+use crate::failure::Failure;
+
 pub(crate) const CONTENT_TYPE: &str = "content-type";
 
 pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
@@ -54,30 +56,35 @@ pub(crate) use deref;
 
 deref! { Json }
 
-/// Reads names and values, as in a query and a form. The error contains the field and the expected type.
-pub(crate) fn from_form<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    check_pairs(text)?;
-    serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text)).map_err(at_field)
+/// The most names and values of a query or a form. In memory each takes up to twenty times its length.
+const MOST_PAIRS: usize = 100_000;
+
+/// Reads names and values, as in a query and a form, which `of` says. The error contains the field and the expected type.
+pub(crate) fn from_form<T: DeserializeOwned>(of: &str, text: &[u8]) -> Result<T, Failure> {
+    let refused = |problem| Failure::new(400_u16, format!("{of}: {problem}"));
+    let pairs = text.split(|byte| *byte == b'&');
+    if pairs.clone().count() > MOST_PAIRS {
+        let message = format!("{of}: there are too many fields, expected {MOST_PAIRS} at most");
+        return Err(Failure::new(413_u16, message));
+    }
+    pairs.map(check_pair).collect::<Result<(), _>>().map_err(refused)?;
+    let read = serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text));
+    read.map_err(at_field).map_err(refused)
 }
 
 /// Refuses what is not UTF-8, which the parser of forms would replace, and the name of a prototype.
-fn check_pairs(text: &[u8]) -> Result<(), String> {
-    for pair in text.split(|byte| *byte == b'&') {
-        let name = percent_decode(pair.split(|byte| *byte == b'=').next().unwrap_or_default());
-        if percent_decode(pair).decode_utf8().is_err() {
-            return Err(format!("`{}`: expected UTF-8", name.decode_utf8_lossy()));
-        }
-        check_name(name)?;
+fn check_pair(pair: &[u8]) -> Result<(), String> {
+    let name = percent_decode(pair.split(|byte| *byte == b'=').next().unwrap_or_default());
+    if percent_decode(pair).decode_utf8().is_err() {
+        return Err(format!("`{}`: expected UTF-8", name.decode_utf8_lossy()));
     }
-    Ok(())
+    check_name(name)
 }
 
 /// Refuses the name of a prototype, which code in JavaScript may make a key of an object.
 pub(crate) fn check_name(name: impl IntoIterator<Item = u8>) -> Result<(), String> {
-    if name.into_iter().eq(*PROTOTYPE) {
+    if name.into_iter().eq(*b"__proto__") {
         return Err("the name `__proto__` is not allowed".to_owned());
     }
     Ok(())
 }
-
-const PROTOTYPE: &[u8; 9] = b"__proto__";

@@ -359,6 +359,30 @@ fn a_form_of_ten_thousand_keys_is_read() {
     assert!(text.ends_with(" 9998, 9999]"), "{text:.100}");
 }
 
+#[test]
+fn a_form_or_query_of_too_many_fields_is_413() {
+    let text = |count| vec!["tag=1"; count].join("&");
+    assert_eq!(post("/read/form").body(text(100_000)).run::<Read>().status(), 200);
+    for count in [100_001, 1_000_000] {
+        let answer = post("/read/form").body(text(count)).run::<Read>();
+        let message = "body: there are too many fields, expected 100000 at most";
+        assert_eq!((answer.status(), answer.message()), (413, Some(message)));
+    }
+    assert_eq!(get(&format!("/read/query?{}", "a&".repeat(100_000))).status(), 413);
+}
+
+#[test]
+fn any_number_of_headers_is_read_or_refused() {
+    let request = (0..40_000).fold(TestRequest::get("/read/headers"), |request, number| {
+        request.header(&format!("x-{number}"), "a")
+    });
+    assert_eq!(request.run::<Read>().status(), 431);
+    let request = (0..40_000).fold(TestRequest::get("/read/headers"), |request, _| {
+        request.header("x-two", "a")
+    });
+    assert_eq!(request.run::<Read>().status(), 200);
+}
+
 /// Names of fields that are not valid, each with its message.
 #[derive(Deserialize)]
 struct Wrong(Vec<(String, String)>);

@@ -10,8 +10,8 @@ use pointwork_events::json::{essence, without_mark};
 ///
 /// As in a [`Query`](super::Query), an optional field is an `Option` or has `#[serde(default)]`, and a name that may occur
 /// several times is a `Vec`. A form that does not fit, or has a field that is not UTF-8, is refused with 400 and a message
-/// that names the field. A `content-type` other than that of a form is refused with 415; a body without one is read as a
-/// form. `Option<Form<T>>` is `None` if the request has no body.
+/// that names the field; so is the name `__proto__`. More than 100,000 fields are refused with 413. A `content-type` other than
+/// that of a form in UTF-8 is refused with 415; a body without one is read as a form. `Option<Form<T>>` is `None` if the request has no body.
 ///
 /// ```
 /// use pointwork_guest::{Form, controller};
@@ -51,9 +51,7 @@ impl<T: DeserializeOwned> FromBody for Form<T> {
 
     fn from_body(body: Vec<u8>, request: &Request, _argument: &'static str) -> Result<Self, Failure> {
         check_type(request, is_form, FORM)?;
-        from_form(without_mark(&body))
-            .map(Self)
-            .map_err(|error| Failure::new(400_u16, format!("body: {error}")))
+        from_form("body", without_mark(&body)).map(Self)
     }
 }
 

@@ -8,7 +8,8 @@ use crate::request::Request;
 impl FromRequest for HeaderMap {
     fn from_request(request: &Request, _argument: &'static str) -> Result<Self, Failure> {
         let headers = request.headers();
-        let mut map = Self::with_capacity(headers.len());
+        // `with_capacity` panics if a map has no room for so many names.
+        let mut map = Self::with_capacity(headers.len().min(64));
         for (name, value) in headers {
             // The host has read them as headers; a map has room for fewer than any number of them.
             let (name, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));

@@ -50,7 +50,5 @@ impl<T: DeserializeOwned> OptionalFromRequest for Query<T> {
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> Result<Query<T>, Failure> {
-    from_form(text.as_bytes())
-        .map(Query)
-        .map_err(|error| Failure::new(400_u16, format!("query: {error}")))
+    from_form("query", text.as_bytes()).map(Query)
 }
