@@ -13,7 +13,12 @@ pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 /// JSON: the request body as an argument, the reply as a return value.
 ///
 /// A body that does not fit the type is refused with 400 and a message with the field, the expected type, line and
-/// column. A `content-type` other than JSON is refused with 415; a body without one is read as JSON.
+/// column. A `content-type` other than JSON in UTF-8 is refused with 415; a body without one is read as JSON.
+///
+/// The key `__proto__`, the key `prototype` in an object behind the key `constructor`, and half of a surrogate pair are refused
+/// with 400 at any depth, also in fields that the type does not have. Code in JavaScript that gets the value later would change
+/// other objects by such a key.
+///
 /// `Option<Json<T>>` is `None` if the request has no body.
 ///
 /// ```
@@ -62,12 +67,12 @@ const MOST_PAIRS: usize = 100_000;
 /// Reads names and values, as in a query and a form, which `of` says. The error contains the field and the expected type.
 pub(crate) fn from_form<T: DeserializeOwned>(of: &str, text: &[u8]) -> Result<T, Failure> {
     let refused = |problem| Failure::new(400_u16, format!("{of}: {problem}"));
-    let pairs = text.split(|byte| *byte == b'&');
+    let mut pairs = text.split(|byte| *byte == b'&');
     if pairs.clone().count() > MOST_PAIRS {
         let message = format!("{of}: there are too many fields, expected {MOST_PAIRS} at most");
         return Err(Failure::new(413_u16, message));
     }
-    pairs.map(check_pair).collect::<Result<(), _>>().map_err(refused)?;
+    pairs.try_for_each(check_pair).map_err(refused)?;
     let read = serde_path_to_error::deserialize(serde_html_form::Deserializer::from_bytes(text));
     read.map_err(at_field).map_err(refused)
 }

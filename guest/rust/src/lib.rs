@@ -128,6 +128,40 @@
 //!
 //! A panic ends the request with 500 and the instance. Its message and location are in the host's log.
 //!
+//! # Declarations
+//!
+//! The SDK enforces each declaration, or refuses it when the module is compiled, with the form that is right. The tests are those of
+//! this crate, in `tests`: a file of `tests/ui` has declarations that do not compile.
+//!
+//! | declaration | the SDK | test |
+//! |---|---|---|
+//! | prefix of a controller, paths | refuses an invalid pattern, and the parameters of other frameworks (`{id}`, `<id>`, `[id]`) | `ui/paths.rs`, `ui/prefix.rs` |
+//! | method of a route | refuses an unknown method, attribute or case (`#[GET]`) | `ui/unknown_verb.rs`, `ui/unknown_method.rs`, `ui/request_mapping.rs` |
+//! | options of an attribute | refuses an unknown option, and one that is given twice | `ui/options.rs`, `ui/arguments.rs`, `ui/body_modes.rs` |
+//! | an attribute outside its block, a block that is in no list | refuses the attribute; `pointwork build` warns of the block | `ui/outside_controller.rs`, `ui/outside_channel.rs`, `ui/trait_impl.rs` |
+//! | two routes or listeners for the same | refuses the second | `ui/duplicate_routes.rs`, `ui/duplicate_routes_of_two_controllers.rs`, `ui/event_names.rs`, `ui/module_twice.rs` |
+//! | [`Path`] | refuses a path without the parameter, parses the value | `ui/missing_parameter.rs`, `ui/optional_parameter.rs`, `extractors.rs` |
+//! | [`Path`] of a guard or hook, [`Params`] | replies 500 if the path has other parameters, and logs it | `enforced.rs`, `extractors.rs` |
+//! | types, enums, `default`, `alias`, `rename`, `deny_unknown_fields` and other attributes of serde | enforces them in bodies, forms, queries, parameters and payloads | `enforced.rs`, `ui/json_types.rs`, `ui/argument_types.rs` |
+//! | a number or a boolean in `#[serde(flatten)]` of a form or query | replies 400, since serde reads a text there: write the fields out | `enforced.rs` |
+//! | constraints of `garde` | enforces them in `Valid`, refuses a type with constraints elsewhere | `enforced.rs`, `ui/constraints.rs` |
+//! | the body: its argument, `body = …`, `open_body` | refuses two bodies, and a body that a request does not have; warns of `open_body` without `stream` | `ui/two_bodies.rs`, `ui/body_arguments.rs`, `ui/body_modes.rs`, `ui/open_body.rs` |
+//! | guards | enforces them in order, refuses values that may mean "no", and futures | `guards.rs`, `ui/guards.rs`, `ui/guard_values.rs`, `ui/guard_futures.rs` |
+//! | [`Guarded`] | enforces the guard, refuses `Option<Guarded<…>>` | `guards.rs`, `ui/guarded.rs`, `ui/no_guard.rs` |
+//! | after-hooks, `errors:` | enforces them, refuses a hook that needs a context that is gone | `guards.rs`, `ui/guards.rs`, `ui/inherited.rs` |
+//! | the form, `async` | refuses code of the other form | `ui/async_in_sync_module.rs`, `ui/blocking_context_in_async_module.rs`, `ui/guards_of_the_other_form.rs` |
+//! | the return type | refuses a type without a reply, and nothing without a context | `ui/return_type.rs`, `ui/no_reply.rs`, `ui/error_type.rs`, `ui/sse.rs` |
+//! | status and headers of a reply | replies 500 `invalid-reply` for one that HTTP does not have, and logs the place | `replies.rs` |
+//! | `self`, type parameters, `unsafe`, `#[cfg]` of a handler or listener | refuses them | `ui/signatures.rs`, `ui/listener_signatures.rs`, `ui/generic_controller.rs` |
+//! | names of channels and events | refuses an invalid name | `ui/channel_arguments.rs`, `ui/on_arguments.rs`, `ui/events.rs` |
+//! | types of an event | refuses another payload or result, of a call and of a listener; checks what arrives | `ui/event_types.rs`, `ui/listener_types.rs`, `enforced.rs`, `hostile_input.rs` |
+//! | [`module!`] | refuses unknown parts, and types without a block | `ui/module.rs`, `ui/options.rs`, `ui/uses.rs`, `ui/no_handler.rs` |
+//! | variables: names, types, defaults | enforces them, refuses a name or a default that is given twice | `variables.rs`, `ui/variables.rs` |
+//! | docs, `#[deprecated]` | puts them into the manifest | `declarations.rs` |
+//!
+//! Two declarations are out of reach: a constraint in a type that a type without `Validate` has as a field, and an attribute of serde on
+//! a struct of [`Variables`](trait@Variables), which serde alone reads.
+//!
 //! # Features
 //!
 //! None is on by default. Handlers pay for what they use.
@@ -320,8 +354,9 @@ pub use pointwork_guest_macros::after;
 /// | `Option<Context>` | the same; `None` if there is no context |
 /// | [`Payload`] | the payload unchanged |
 /// | a type that implements `serde::Deserialize` | the payload, read from JSON |
+/// | `Valid` of such a type, with the feature `garde` | the same, if it passes its checks |
 ///
-/// If the payload does not fit the type, the listener does not run, and the caller gets a failure with the code
+/// If the payload does not fit the type, or has the key of a prototype, the listener does not run, and the caller gets a failure with the code
 /// `bad-payload`, the status 400, and a message with the field and what was expected. A listener without an argument
 /// for the payload ignores it.
 ///
@@ -371,9 +406,10 @@ pub use pointwork_guest_macros::controller;
 /// unit tests of a controller do not run it. A handler that takes `Guarded<SignedIn>` is guarded by that alone; one that
 /// takes `Result<Guarded<SignedIn>, Failure>` is not, and gets the error.
 ///
-/// Every value lets the request pass, so that one which may mean "no" does not compile: `bool`, `Option`, `Result`,
-/// [`HttpStatus`], [`Failure`], [`Reply`], [`Redirect`] or [`Outcome`]. What a guard does not refuse by its error reaches the
-/// handler, also a request that the guard has replied to itself.
+/// Every value lets the request pass, so that a value which may mean "no" does not compile: `bool`, `Option`, `Result`,
+/// `ControlFlow`, [`HttpStatus`], a tuple with a status, [`Failure`], and a reply. A future does not compile either, since nothing
+/// would await it: a guard that waits is an `async fn`. What a guard does not refuse by its error reaches the handler, also a
+/// request that the guard has replied to itself.
 ///
 /// A guard runs once for a request, before the arguments of the handler are read. On a route with `body = "whole"` the
 /// host has received the body by then, and has not given it to the module; to refuse a request before its body arrives,

@@ -52,6 +52,18 @@ impl Tenant {
     }
 }
 
+#[derive(Debug, Deserialize)]
+struct Pages {
+    #[serde(flatten)]
+    page: Page,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    first: String,
+    count: u32,
+}
+
 struct Orders;
 
 #[controller("orders")]
@@ -85,6 +97,11 @@ impl Orders {
     #[guard(Tenant)]
     fn tea(tenant: Guarded<Tenant>) -> String {
         tenant.clone()
+    }
+
+    #[get("pages")]
+    fn pages(pages: Query<Pages>) -> String {
+        format!("{} {}", pages.page.first, pages.page.count)
     }
 
     #[get("booked")]
@@ -238,4 +255,10 @@ fn a_guard_with_the_path_parameter_of_another_route_refuses() {
         (answer.status(), answer.message()),
         (500, Some("the server could not read the path"))
     );
+}
+
+#[test]
+fn a_number_in_a_flattened_struct_of_a_query_is_400() {
+    let answer = TestRequest::get("/orders/pages?first=a&count=7").run::<Orders>();
+    assert_eq!(answer.status(), 400, "{:?}", answer.message());
 }

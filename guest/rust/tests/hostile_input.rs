@@ -45,9 +45,8 @@ impl Read {
 
     #[get("called")]
     fn called(ctx: &pointwork_guest::Context) -> Result<String, Failure> {
-        let called = ctx.call::<Look>(()).map_err(|failure| {
+        let called = ctx.call::<Look>(()).inspect_err(|failure| {
             assert_eq!((failure.code(), failure.status()), ("bad-payload", 500));
-            failure
         });
         called.map(|value| value.to_string())
     }

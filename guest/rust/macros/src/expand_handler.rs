@@ -338,39 +338,50 @@ fn checks(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> To
         }
     }
     checks.extend(check_bodies(ty, handler, form, names));
+    checks.extend(check_parameters(ty, handler, form, names));
     let takes_none = mappings.iter().any(|mapping| mapping.body == "none");
     for argument in &signature.arguments {
-        let parameter = &argument.name;
         let function = format!("handler `{}`", signature.name());
         checks.extend(check_constraints(ty, argument, "IS_UNCHECKED", &function));
         if takes_none {
             let is_body = is_kind(ty, argument, form, names, "Body");
             let message = format!(
-                "handler `{}` has `body = \"none\"` and takes the body, expected `body = \"whole\"` or no argument for it",
-                signature.name()
+                "{function} has `body = \"none\"` and takes the body, expected `body = \"whole\"` or no argument for it"
             );
             checks.extend(quote_spanned! {argument.ty.span()=>
                 const _: () = ::core::assert!(!#is_body, #message);
             });
         }
-        let is_parameter = is_kind(ty, argument, form, names, "PathParam");
-        let patterns = mappings.iter().flat_map(|mapping| &mapping.paths);
-        let (with, without): (Vec<_>, Vec<_>) = patterns
+    }
+    checks
+}
+
+/// Constants that fail to compile if a path lacks the parameter that a handler takes, or all paths lack an optional one.
+fn check_parameters(ty: &Type, handler: &Handler, form: &TokenStream, names: &Names) -> TokenStream {
+    let mut checks = TokenStream::new();
+    let name = handler.signature.name();
+    for argument in &handler.signature.arguments {
+        let parameter = &argument.name;
+        let (with, without): (Vec<_>, Vec<_>) = handler
+            .mappings
+            .iter()
+            .flat_map(|mapping| &mapping.paths)
             .map(|path| &path.pattern)
             .partition(|pattern| pattern.param_names().iter().any(|name| **name == **parameter));
         if with.is_empty() {
             let is_optional = is_kind(ty, argument, form, names, "OptionalParam");
             let message = format!(
-                "{function} takes a path parameter `{parameter}`, but none of its paths has a `:{parameter}`; give the argument the \
-                 name of a parameter"
+                "handler `{name}` takes a path parameter `{parameter}`, but none of its paths has a `:{parameter}`; give the \
+                 argument the name of a parameter"
             );
             checks.extend(quote_spanned! {argument.ty.span()=>
                 const _: () = ::core::assert!(!#is_optional, #message);
             });
         }
+        let is_parameter = is_kind(ty, argument, form, names, "PathParam");
         for path in without {
             let message = format!(
-                "{function} takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
+                "handler `{name}` takes a path parameter `{parameter}`, but its path `{path}` has no `:{parameter}`; give the \
                  argument the name of the parameter"
             );
             checks.extend(quote_spanned! {argument.ty.span()=>

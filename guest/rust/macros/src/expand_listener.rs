@@ -52,13 +52,13 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
         (dispatch, to_blocking, blocking)
     };
     let kinds = ["Delivery", "Context", "Payload"];
-    let checks = listeners
-        .iter()
-        .map(|listener| check_kinds(ty, "listener", &listener.signature, &form, &names, &kinds));
-    let constraint_checks = listeners.iter().flat_map(|Listener { signature, .. }| {
+    let checks = listeners.iter().map(|Listener { signature, .. }| {
+        let kinds = check_kinds(ty, "listener", signature, &form, &names, &kinds);
         let function = format!("listener `{}`", signature.name());
-        let arguments = signature.arguments.iter();
-        arguments.map(move |argument| check_constraints(ty, argument, "IS_UNCHECKED_PAYLOAD", &function))
+        let constraints = signature.arguments.iter();
+        let constraints =
+            constraints.map(|argument| check_constraints(ty, argument, "IS_UNCHECKED_PAYLOAD", &function));
+        quote!(#kinds #(#constraints)*)
     });
     let event_checks = event_checks(ty, name, listeners);
     quote! {
@@ -92,7 +92,6 @@ pub(crate) fn channel(block: &Block, name: &LitStr, listeners: &[Listener]) -> T
         }
 
         #(#checks)*
-        #(#constraint_checks)*
         #event_checks
     }
 }

@@ -84,7 +84,10 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     if !arguments.is_empty() {
         errors.at(
             &arguments,
-            format_args!("`#[{attribute}]` of an impl block has no arguments, expected `{example}`"),
+            format_args!(
+                "`#[{attribute}]` of an impl block has no arguments, expected `{example}`; a controller names those of its handlers: \
+                 `#[controller(\"orders\", {attribute} = …)]`"
+            ),
         );
     }
     check(&block, &kind.terms(), &mut errors);
@@ -94,6 +97,7 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
             keep_name(function);
             Some(GuardFunction::new(kind, function, &mut errors))
         }
+        _ if !errors.is_empty() => None,
         _ => {
             let message = format!(
                 "this {attribute} has no function `{}`, expected `{example}`",

@@ -169,6 +169,7 @@ impl Added {
             return;
         };
         let found = list.parse_args_with(Punctuated::<Type, Token![,]>::parse_terminated);
+        let found = found.map_err(|other| syn::Error::new(other.span(), format_args!("found no type, {expected}")));
         let Some(found) = errors.keep(found) else { return };
         if found.is_empty() {
             errors.at(attribute, format_args!("found no type, {expected}"));

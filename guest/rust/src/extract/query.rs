@@ -8,8 +8,8 @@ use crate::request::Request;
 /// The query, deserialized into a type of yours.
 ///
 /// An optional field is an `Option` or has `#[serde(default)]`; a name that may occur several times is a `Vec`. A query
-/// that does not fit, or has a field that is not UTF-8, is refused with 400 and a message that names the field. `Option<Query<T>>` is `None` if the request has
-/// no `?`.
+/// that does not fit, or has a field that is not UTF-8 or is named `__proto__`, is refused with 400 and a message that names the
+/// field; more than 100,000 fields with 413. `Option<Query<T>>` is `None` if the request has no `?`.
 ///
 /// ```
 /// use pointwork_guest::{Query, controller};
