@@ -146,7 +146,7 @@
 //! | a number or a boolean in `#[serde(flatten)]` of a form or query | replies 400, since serde reads a text there: write the fields out | `enforced.rs` |
 //! | constraints of `garde` | enforces them in `Valid`, refuses a type with constraints elsewhere | `enforced.rs`, `ui/constraints.rs` |
 //! | the body: its argument, `body = …`, `open_body` | refuses two bodies, and a body that a request does not have; warns of `open_body` without `stream` | `ui/two_bodies.rs`, `ui/body_arguments.rs`, `ui/body_modes.rs`, `ui/open_body.rs` |
-//! | guards | enforces them in order, refuses values that may mean "no", and futures | `guards.rs`, `ui/guards.rs`, `ui/guard_values.rs`, `ui/guard_futures.rs` |
+//! | guards | enforces them in order, refuses values that may mean "no", futures, and calls whose result is dropped | `guards.rs`, `ui/guards.rs`, `ui/guard_values.rs`, `ui/guard_futures.rs`, `ui/guard_drops.rs` |
 //! | [`Guarded`] | enforces the guard, refuses `Option<Guarded<…>>` | `guards.rs`, `ui/guarded.rs`, `ui/no_guard.rs` |
 //! | after-hooks, `errors:` | enforces them, refuses a hook that needs a context that is gone | `guards.rs`, `ui/guards.rs`, `ui/inherited.rs` |
 //! | the form, `async` | refuses code of the other form | `ui/async_in_sync_module.rs`, `ui/blocking_context_in_async_module.rs`, `ui/guards_of_the_other_form.rs` |

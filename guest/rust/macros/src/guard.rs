@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type};
+use syn::{ImplItem, ImplItemFn, Item, ItemImpl, ReturnType, Type, parse_quote};
 
 use crate::block::{check, keep_name};
 use crate::errors::{self, Errors};
@@ -94,6 +94,9 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     let is_named = |item: &&mut ImplItem| matches!(item, ImplItem::Fn(item) if item.sig.ident == kind.function());
     let read = match block.items.iter_mut().find(is_named) {
         Some(ImplItem::Fn(function)) => {
+            if kind == Kind::Guard {
+                deny_unused(function);
+            }
             keep_name(function);
             Some(GuardFunction::new(kind, function, &mut errors))
         }
@@ -115,6 +118,15 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
         }
     };
     quote!(#block #expanded)
+}
+
+/// Refuses a guard that drops a future or a `Result`, as a forgotten `.await?` does: the guard would let every request pass. An
+/// `allow` of the author comes after the attribute and wins.
+fn deny_unused(function: &mut ImplItemFn) {
+    function.attrs.insert(
+        0,
+        parse_quote!(#[deny(unused_must_use, reason = "a guard that drops a future or a `Result` lets every request pass")]),
+    );
 }
 
 /// The name of a type in the source, with the arguments of a generic type.
