@@ -39,9 +39,8 @@ impl<T: FromStr<Err: Display>> FromRequest for Path<T> {
             Some(text) => parse(&text, argument).map(Self),
             // The compiler looks for the parameter of a handler. A guard or hook may be on any route.
             None => {
-                let route = request.route();
                 crate::log::error!(
-                    "argument `{argument}` is a path parameter, and the path `{route}` has no `:{argument}`"
+                    "argument `{argument}` is a path parameter, and the path of the route has no `:{argument}`"
                 );
                 Err(Failure::new(500_u16, "the server could not read the path"))
             }
