@@ -237,6 +237,40 @@ mod tests {
 
     use super::*;
 
+    /// Spec E6.
+    #[test]
+    fn a_mistake_between_caller_and_listener_is_no_business_of_the_client() {
+        let failure = Failure::bad_payload("the payload has no field `id`").after_call("db:one");
+        assert_eq!(
+            (failure.code(), failure.status().as_u16()),
+            (&FailureCode::BAD_PAYLOAD, 500)
+        );
+        assert_eq!(
+            failure.message(),
+            "the payload has no field `id`",
+            "the caller reads it"
+        );
+        let reply = crate::failure_reply(&failure);
+        assert_eq!(reply.status(), 500);
+        let body = reply.into_body().try_into_bytes().expect("a whole body");
+        assert_eq!(body, r#"{"message":"internal error"}"#);
+        let raised = Failure::new(StatusCode::NOT_FOUND, "no such product").after_call("db:one");
+        assert_eq!((raised.status().as_u16(), raised.mistaken_call()), (404, None));
+    }
+
+    #[test]
+    fn a_retry_header_has_whole_seconds() {
+        let after =
+            |time| Failure::of(FailureCode::OVERLOADED, "busy").retry_after(time).headers()[RETRY_AFTER].clone();
+        assert_eq!(after(Duration::ZERO), "1");
+        assert_eq!(after(Duration::from_millis(1_001)), "2");
+        assert_eq!(
+            Failure::of(FailureCode::UNREACHABLE, "gone").headers()[RETRY_AFTER],
+            "1"
+        );
+        assert!(Failure::bad_payload("no").headers().is_empty());
+    }
+
     #[test]
     fn a_failure_stays_small() {
         assert!(size_of::<Failure>() <= 64, "{}", size_of::<Failure>());

@@ -62,7 +62,7 @@ pub use exchange::router::{FoundRoute, Route, Router};
 pub use exchange::state::Extensions;
 pub use executor::{BoxFuture, Executor, within};
 pub use failure::Failure;
-pub use failure_code::{Consequences, Fault, FailureCode};
+pub use failure_code::{Consequences, FailureCode, Fault};
 pub use files::{open_file, read_file, read_text};
 pub use memory::{Charge, MemoryAccount, MemoryExceeded};
 pub use request_id::{REQUEST_ID_HEADER, RequestId};

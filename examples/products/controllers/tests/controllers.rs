@@ -133,7 +133,7 @@ fn second_product_of_one_sku_is_a_conflict() {
         .fail::<CreateProduct>(Failure::with_code(
             "conflict",
             409_u16,
-            "another row has the same `sku`",
+            "another row has the same key",
         ))
         .run::<Products>();
     assert_eq!(

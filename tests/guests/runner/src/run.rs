@@ -101,6 +101,7 @@ impl<F: NamedCalls> Run<F> {
                 let failure = Failure::new(number(status).expect("a status"), string(text));
                 with_details(failure, program).into_outcome()
             }
+            ("raise", []) => raised(text).into_outcome(),
             ("deferred", []) => Outcome::Deferred,
             ("keep", []) => {
                 run.keep();
@@ -130,6 +131,7 @@ impl<F: NamedCalls> Run<F> {
                 let failure = Failure::with_code(code, number(status).expect("a status"), string(text));
                 Err(with_details(failure, program))
             }
+            ("raise", []) => Err(raised(text)),
             ("deferred", []) => Ok(Payload::null()),
             ("keep", []) => {
                 run.keep();
@@ -554,6 +556,12 @@ fn is_unchecked(program: &Value) -> bool {
 }
 
 /// The failure with the headers and details of a program.
+/// Reports an exception as an SDK with exceptions does, and returns the failure of the call.
+fn raised(message: Vec<u8>) -> Failure {
+    surroundings::report_exception(string(message), "Error", &[]);
+    Failure::new(500_u16, "internal error")
+}
+
 fn with_details(mut failure: Failure, program: &Value) -> Failure {
     let (headers, details) = (headers(&program["headers"]), &program["details"]);
     if is_unchecked(program) {

@@ -3,13 +3,15 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
+use pointwork::{Breaker, ModuleOptions, Usage};
 use pointwork_core::{Context, CrashKind};
+use pointwork_test_clock::real::until;
 
 use super::watch::Heard;
 use super::{at_root, fixed};
-use crate::case::{Harness, cases};
+use crate::case::{Harness, Live, cases};
 use crate::client::Request;
-use crate::guest::{Controller, End, Guest, Program, Step};
+use crate::guest::{Channel, Controller, End, Guest, Program, Step};
 use crate::subject::{AppSpec, Limits};
 
 cases![
@@ -18,6 +20,8 @@ cases![
     a_trap_ends_one_request_only: E1;
     a_trap_tells_the_client_nothing: E1 of sdk;
     the_message_of_a_guests_panic_is_reported: E1 of sdk;
+    an_exception_is_500_and_no_crash: E4 of sdk;
+    an_exception_of_a_listener_is_500_and_no_crash: E4 of sdk;
     an_endless_loop_ends_at_the_deadline: E1 of adapter in hosts;
     an_endless_loop_does_not_hold_up_others: E1;
     a_native_handler_that_panics_is_500_and_reported: E1 without guest in hosts;
@@ -90,6 +94,95 @@ async fn the_message_of_a_guests_panic_is_reported(harness: Harness) -> Result<(
         .expect("the panic", |crash| crash.kind == CrashKind::Trap)
         .await?;
     assert!(crash.message.contains("index 7 of 3"), "{}", crash.message);
+    live.shutdown().await;
+    Ok(())
+}
+
+/// Options of a module that three crashes in a row hold back.
+fn held_back_after_three() -> ModuleOptions {
+    ModuleOptions::new().breaker(Breaker::new().crashes(3))
+}
+
+fn usage(live: &Live) -> Option<Usage> {
+    live.control()
+        .statuses()
+        .into_iter()
+        .find(|status| status.info.name == "m")
+        .map(|status| status.usage)
+}
+
+async fn an_exception_is_500_and_no_crash(harness: Harness) -> Result<()> {
+    const TIMES: u64 = 10;
+    let raises = Program::text("x is not a function")
+        .step(Step::Panicked)
+        .ends(End::Raise);
+    let module = at_root(|t| t.get("raise", raises).get("ok", Program::text("ok")));
+    let live = harness
+        .start(AppSpec::new().load_with("m", module, held_back_after_three()))
+        .await?;
+    for round in 0..TIMES {
+        let id = format!("round-{round}");
+        let response = live
+            .send(Request::new("GET", "/raise").header("x-request-id", &id))
+            .await?;
+        assert_eq!(
+            (response.status, response.text().contains("not a function")),
+            (500, false)
+        );
+        let crash = live
+            .crashes()
+            .expect("the exception", |crash| crash.request_id.as_ref() == Some(&id))
+            .await?;
+        assert_eq!(
+            (crash.kind, crash.route.as_deref()),
+            (CrashKind::Exception, Some("GET /raise"))
+        );
+        assert!(crash.message.contains("x is not a function"), "{}", crash.message);
+    }
+    assert_eq!(live.get("/ok").await?.text(), "ok");
+    let usage = usage(&live).expect("the module has a status");
+    assert_eq!((usage.exceptions, usage.crashes, usage.refused), (TIMES, 0, 0));
+    assert_eq!(usage.instances, 1, "the instance serves on");
+    assert_eq!(
+        live.crashes().all().len() as u64,
+        TIMES,
+        "each exception is reported once"
+    );
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_exception_of_a_listener_is_500_and_no_crash(harness: Harness) -> Result<()> {
+    let raises = || Program::text("no such row").step(Step::Panicked).ends(End::Raise);
+    let guest = Guest::with(
+        Controller::new("Things", "/")
+            .get("call", Program::new().call("db:one"))
+            .get("emit", Program::text("emitted").emit("db:one")),
+    );
+    let guest = guest.channel(Channel::new("db").on("one", raises()));
+    let live = harness
+        .start(AppSpec::new().load_with("m", guest.build(), held_back_after_three()))
+        .await?;
+    for _ in 0..5 {
+        let response = live.get("/call").await?;
+        assert!(!response.text().contains("no such row"), "{}", response.text());
+        assert_eq!(live.get("/emit").await?.text(), "emitted");
+    }
+    let told = || {
+        live.crashes()
+            .all()
+            .iter()
+            .filter(|crash| crash.message.contains("no such row"))
+            .count()
+    };
+    until("each exception is reported", || told() == 10).await?;
+    let crashes = live.crashes().all();
+    assert!(
+        crashes.iter().all(|crash| crash.kind == CrashKind::Exception),
+        "{crashes:?}"
+    );
+    let usage = usage(&live).expect("the module has a status");
+    assert_eq!((usage.exceptions, usage.crashes, usage.refused), (10, 0, 0));
     live.shutdown().await;
     Ok(())
 }

@@ -168,6 +168,8 @@ pub enum End {
     Deferred,
     /// The context is kept for ever, and so is a listener's delivery. The result is `null`.
     Keep,
+    /// An exception that nothing catches; the text is its message.
+    Raise,
     /// Trap.
     Trap,
     /// An endless loop.

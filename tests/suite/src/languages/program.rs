@@ -238,6 +238,7 @@ fn end(end: End, language: Language) -> Result<Value, Cannot> {
         End::Result(content_type) => json!(["result", content_type]),
         End::Fail(code, status) => json!(["fail", code, status]),
         End::Deferred => json!(["deferred"]),
+        End::Raise => json!(["raise"]),
         End::Trap => json!(["trap"]),
         End::Loop => json!(["loop"]),
         End::Hog => json!(["hog"]),

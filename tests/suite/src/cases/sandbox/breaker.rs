@@ -1,20 +1,23 @@
-//! The circuit breaker: a module that crashes repeatedly is held back, and later let through again (spec A1, E1).
+//! The circuit breakers: a handler that crashes repeatedly is held back, and later let through again (spec A1, E1, E5).
 
 use std::time::Duration;
 
 use anyhow::Result;
-use pointwork::{Breaker, ModuleOptions, ModuleState};
+use pointwork::{Breaker, HeldBackState, ModuleOptions, ModuleState};
 use pointwork_test_clock::TestClock;
 use pointwork_test_clock::real::until;
 
-use super::{SHOP, comes_to, status, version};
+use super::{SHOP, TICK, comes_to, status, version, watch};
 use crate::case::{Harness, Live, cases};
 use crate::flavor::Flavor;
+use crate::guest::{Controller, End, Guest, Program};
 use crate::subject::AppSpec;
 
 cases![
     host;
-    a_module_that_crashes_again_and_again_is_held_back: A1, E1 moves clock;
+    a_handler_that_crashes_again_and_again_is_held_back: A1, E1, E5 moves clock;
+    a_module_is_held_back_while_most_of_its_handlers_are: A1, E5 moves clock;
+    a_crash_counts_against_no_neighbour: A1, E5 moves clock;
     a_crash_between_good_calls_holds_nothing_back: A1, E1 moves clock;
     a_breaker_can_be_waived: A1, E1;
 ];
@@ -24,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(7);
 
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// The module, which is held back after three crashes in a row.
+/// The module, whose handlers are held back after three crashes in a row.
 async fn after_three(harness: &Harness, form: Flavor, time: &TestClock) -> Result<Live> {
     let breaker = Breaker::new().crashes(3).pause(PAUSE).longest(PAUSE * 2);
     let options = ModuleOptions::new().breaker(breaker);
@@ -49,40 +52,113 @@ fn pauses(live: &Live) -> usize {
     of_breaker.filter(|crash| crash.module.as_deref() == Some(SHOP)).count()
 }
 
+/// The handlers and listeners that are held back.
+fn held_back(live: &Live) -> Result<Vec<(String, HeldBackState)>> {
+    let held_back = status(live)?.held_back.into_iter();
+    Ok(held_back.map(|handler| (handler.name, handler.state)).collect())
+}
+
+/// The handler is held back after that many pauses, and the others of its module serve.
 async fn is_held_back(live: &Live, times: usize) -> Result<()> {
     until("the pause is told", || pauses(live) == times).await?;
-    let reply = live.get("/kept").await?;
+    let reply = live.get("/trap").await?;
     assert_eq!(reply.status, 503, "{}", reply.text());
     assert!(reply.header("retry-after").is_some());
-    assert_eq!(status(live)?.state, ModuleState::HeldBack);
+    let handlers = held_back(live)?;
+    assert!(matches!(&handlers[..], [(_, HeldBackState::Open)]), "{handlers:?}");
+    assert_eq!(status(live)?.state, ModuleState::Serving);
+    assert_eq!(live.get("/kept").await?.text(), "a");
     assert_eq!(live.get("/other").await?.text(), "other");
     Ok(())
 }
 
-async fn a_module_that_crashes_again_and_again_is_held_back(harness: Harness) -> Result<()> {
+async fn a_handler_that_crashes_again_and_again_is_held_back(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let time = TestClock::new();
         let live = after_three(&harness, form, &time).await?;
         traps(&live, 3).await?;
         is_held_back(&live, 1).await?;
         assert!(status(&live)?.usage.refused >= 1, "{form}");
-        // One call is let through; it crashes too, and that one crash holds the module back again.
-        time.advance(PAUSE - MOMENT).await;
+        // The pause is random within a quarter of its length.
+        time.advance(PAUSE * 3 / 4 - MOMENT).await;
         assert_eq!(live.get("/trap").await?.status, 503, "{form}");
-        time.advance(MOMENT).await;
+        time.advance(PAUSE / 2 + MOMENT).await;
+        let handlers = held_back(&live)?;
+        assert!(
+            matches!(&handlers[..], [(_, HeldBackState::HalfOpen)]),
+            "{form}: {handlers:?}"
+        );
+        // One call is let through; it crashes too, and that one crash holds the handler back again.
         assert_eq!(live.get("/trap").await?.status, 500, "{form}");
         is_held_back(&live, 2).await?;
-        // The next call that is let through succeeds.
-        time.advance(2 * PAUSE - MOMENT).await;
-        assert_eq!(live.get("/kept").await?.status, 503, "{form}");
-        time.advance(MOMENT).await;
-        assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
-        comes_to(&live, ModuleState::Serving).await?;
-        traps(&live, 2).await?;
-        assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
         assert_eq!(pauses(&live), 2, "{form}: one event for each pause");
         live.shutdown().await;
     }
+    Ok(())
+}
+
+async fn a_module_is_held_back_while_most_of_its_handlers_are(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let time = TestClock::new();
+        let mut things = Controller::new("Things", "/").get("kept", Program::text("a"));
+        for name in ["trap-1", "trap-2", "trap-3"] {
+            things = things.get(name, Program::new().ends(End::Trap));
+        }
+        let options = ModuleOptions::new().breaker(Breaker::new().crashes(1).pause(PAUSE));
+        let module = form.form(Guest::with(things)).build();
+        let live = harness
+            .start(AppSpec::new().load_with(SHOP, module, options).timed(&time))
+            .await?;
+        for name in ["/trap-1", "/trap-2"] {
+            assert_eq!(live.get(name).await?.status, 500, "{form}");
+        }
+        time.advance(TICK).await;
+        assert_eq!(live.get("/kept").await?.text(), "a", "{form}: two are too few");
+        assert_eq!(live.get("/trap-3").await?.status, 500, "{form}");
+        time.advance(TICK).await;
+        comes_to(&live, ModuleState::HeldBack).await?;
+        let reply = live.get("/kept").await?;
+        assert_eq!(
+            (reply.status, reply.header("retry-after").is_some()),
+            (503, true),
+            "{form}"
+        );
+        time.advance(PAUSE * 5 / 4).await;
+        comes_to(&live, ModuleState::Serving).await?;
+        assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// A call that crashes in a shared instance ends the calls beside it, and only its own handler is held back for that.
+async fn a_crash_counts_against_no_neighbour(harness: Harness) -> Result<()> {
+    let gate = watch::Gate::new();
+    let things = Controller::new("Things", "/")
+        .get("waits", Program::text("through").call("app:gate"))
+        .get("trap", Program::new().ends(End::Trap));
+    let options = ModuleOptions::new().breaker(Breaker::new().crashes(3).pause(PAUSE));
+    let module = Flavor::AsyncModule.form(Guest::with(things)).build();
+    let app = AppSpec::new().load_with(SHOP, module, options).gate("gate", &gate);
+    let live = harness.start(app.timed(&TestClock::new())).await?;
+    let client = *live;
+    let waits = tokio::spawn(async move { client.get("/waits").await });
+    gate.arrived(1).await?;
+    // It ends the instance, and either call may be at fault. From then on the calls of both handlers run alone.
+    assert_eq!(live.get("/trap").await?.status, 500);
+    assert_eq!(waits.await??.status, 500);
+    let waits = tokio::spawn(async move { client.get("/waits").await });
+    gate.arrived(1).await?;
+    traps(&live, 3).await?;
+    until("the handler is held back", || pauses(&live) == 1).await?;
+    gate.open();
+    assert_eq!(waits.await??.status, 200);
+    let handlers = held_back(&live)?;
+    assert!(
+        matches!(&handlers[..], [(name, _)] if name.contains("trap")),
+        "{handlers:?}"
+    );
+    live.shutdown().await;
     Ok(())
 }
 
