@@ -8,10 +8,10 @@ import contextSync from 'pointwork:module/context-sync@0.2.0';
 import environment from 'pointwork:module/environment@0.2.0';
 import eventsSync from 'pointwork:module/events-sync@0.2.0';
 import hostLog from 'pointwork:module/log@0.2.0';
-import { crashLine, crashOf } from './crash.js';
+import { reportOf } from './report.js';
 import { Dispatcher, type Delivered } from './dispatch.js';
 import { isGuardClass } from './guards.js';
-import { host, isThenable, setHost, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
+import { host, setHost, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
 import { aroundOf, describe, type Manifest, type PackageFacts } from './manifest.js';
 import { InjectError } from './inject.js';
 import { Module } from './module.js';
@@ -51,29 +51,21 @@ setHost({
     if (inCall()) hostLog.write(level, target, message.toWellFormed(), fields.map(({ name, value }) => ({ name: name.toWellFormed(), value: value.toWellFormed() })));
     else globals.__pointworkPrinted?.push(message);
   },
-  panicked: hostLog.panicked,
+  panicked: (error) => hostLog.panicked(reportOf(error)),
+  raised: (error) => hostLog.raised(reportOf(error)),
 });
 
-/** The value of a promise whose jobs run here and now. */
-function valueOf<T>(value: PromiseLike<T>, name: string): T {
-  const promise = settled(value, name);
-  if (promise.isRejected()) throw promise.outcome();
-  return promise.outcome() as T;
-}
-
-/** Ends a call: what it left to do runs now. */
-function ended(name: (of: number) => string, of: number): void {
-  if (runJobs()) return;
-  for (const reason of takeUnhandled()) {
-    host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name(of)}\`: ${crashLine(reason)}`, []);
+/** Runs a call. What it throws is an error of the engine, which traps: the instance serves no other call. */
+function called<T>(run: () => T): T {
+  beginCall();
+  try {
+    return run();
+  } catch (error) {
+    host.panicked(error);
+    throw error;
+  } finally {
+    endCall();
   }
-}
-
-/** An error that is no reply is reported, and traps: the instance serves no other call. */
-function crashed(error: unknown): never {
-  dropJobs();
-  host.panicked(crashOf(error));
-  throw error;
 }
 
 interface Exports {
@@ -122,45 +114,19 @@ export function component(module: unknown, facts: PackageFacts): Exports {
   if (!(module instanceof Module)) {
     throw new TypeError('the entry file has no module as its default export, expected `export default module({ controllers: [Products] })`');
   }
-  const dispatcher = new Dispatcher(module, module.instances(), settled);
+  const dispatcher = new Dispatcher(module, module.instances(), { settled, run: runJobs, takeUnhandled, drop: dropJobs });
   const manifest = describe(module, facts);
   // Jobs of top-level code.
   runJobs();
   for (const reason of takeUnhandled()) throw reason;
   overwriteFreed();
   globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], problems: unmade(module) });
-  const handlerName = (handler: number): string => `${module.handlers[handler]?.controller.name}.${module.handlers[handler]?.name}`;
-  const listenerName = (listener: number): string => `${module.listeners[listener]?.channel.declared.name}.${module.listeners[listener]?.name}`;
   return {
     manifest: { describe: () => manifest },
-    handlers: {
-      handle(handler, context) {
-        beginCall();
-        try {
-          const outcome = dispatcher.handle(handler, context);
-          const answer = 'tag' in outcome ? outcome : valueOf(outcome, handlerName(handler));
-          ended(handlerName, handler);
-          return answer;
-        } catch (error) {
-          return crashed(error);
-        } finally {
-          endCall();
-        }
-      },
-    },
+    handlers: { handle: (handler, context) => called(() => dispatcher.handle(handler, context) as RawOutcome) },
     listeners: {
       deliver(listener, delivery, payload) {
-        let result: Delivered;
-        beginCall();
-        try {
-          const delivered = dispatcher.deliver(listener, delivery, payload);
-          result = isThenable(delivered) ? valueOf(delivered, listenerName(listener)) : delivered;
-          ended(listenerName, listener);
-        } catch (error) {
-          return crashed(error);
-        } finally {
-          endCall();
-        }
+        const result = called(() => dispatcher.deliver(listener, delivery, payload) as Delivered);
         // A thrown value is the `err` of the contract's result.
         if ('failed' in result) throw result.failed;
         return result.ok;

@@ -356,6 +356,16 @@ export class Context<Events = AnyEvents> {
     this.open.setExtension(hostText(key, EXTENSION), String(value).toWellFormed());
   }
 
+  /** @internal */
+  get isClosed(): boolean {
+    return this.raw === undefined;
+  }
+
+  /** @internal Whether a reply was sent or has begun, or the context was handed over: an error can no longer be the reply. */
+  get hasReplied(): boolean {
+    return this._replied === true || this._writers !== undefined;
+  }
+
   /** @internal What its handler, which left the reply to others, seems to have forgotten. */
   forgotten(): string | undefined {
     if (this._writers) return !this._hasLeft && this._writers.some((writer) => writer.isOpen) ? 'ended before `finish`: the reply that `openReply` began is broken off' : undefined;

@@ -1,15 +1,15 @@
 import type { BodyWriter } from './body.js';
 import { Context } from './context.js';
-import { crashLine } from './crash.js';
 import { Delivery } from './delivery.js';
-import { badPayload, failure, HttpException, thrown } from './exceptions.js';
+import { badPayload, failure, httpOf, HttpException, thrown, uncaught, UncaughtException } from './exceptions.js';
 import { isGuardClass, type Guard, type Interceptor } from './guards.js';
-import { attempt, chain, isThenable, promiseOf, type Maybe, type RawContext, type RawDelivery, type RawFailure, type RawOutcome, type RawPayload } from './host.js';
+import { attempt, chain, host, isThenable, promiseOf, type Maybe, type RawContext, type RawDelivery, type RawFailure, type RawOutcome, type RawPayload } from './host.js';
 import { log } from './log.js';
 import { aroundOf } from './manifest.js';
 import type { Instances, ListenerOf, Module } from './module.js';
 import { liftPayload, lowerPayload } from './payload.js';
 import { pieceBytes } from './platform/utf8.js';
+import { isEngineFailure, reportLine } from './report.js';
 import { DEFERRED, isStreamed, iteratorOf, plainReply, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
 
 /** How an event ended: with a value, or with a failure for its caller. */
@@ -23,8 +23,17 @@ interface Runner {
   run: ((ctx: Context) => Maybe<Outcome>) | undefined;
 }
 
-/** Settles a promise here and now, as a component can. A job that throws meanwhile is a crash, whatever it throws. */
-type Settle = (promise: PromiseLike<unknown>, name: string) => { isRejected(): boolean; outcome(): unknown };
+/** The jobs of promises and timers, which a component runs itself. A job that throws ends the call, whatever it throws. */
+export interface Jobs {
+  /** Runs jobs until the promise is settled. */
+  settled(promise: PromiseLike<unknown>, name: string): { isRejected(): boolean; outcome(): unknown };
+  /** Runs the jobs that are left; `false` if there are rejections that nothing handled. */
+  run(): boolean;
+  /** The reasons of these rejections. */
+  takeUnhandled(): unknown[];
+  /** Removes the jobs that are left. */
+  drop(): void;
+}
 
 const RETURNED = 'what was returned by';
 
@@ -35,17 +44,36 @@ export class Dispatcher {
   private readonly runners: (Runner | undefined)[] = [];
   private readonly listeners: Record<string, unknown>[] = [];
 
-  private readonly settled: Settle | undefined;
+  private readonly jobs: Jobs | undefined;
 
-  constructor(module: Module, instances: Instances, settled?: Settle) {
+  constructor(module: Module, instances: Instances, jobs?: Jobs) {
     this.#module = module;
     this.#instances = instances;
-    this.settled = settled;
+    this.jobs = jobs;
   }
 
-  /** Answers a request. An error in the result is a crash. */
+  /** Answers a request. It throws an error of the engine alone, after which the instance must not go on. */
   handle(handler: number, raw: RawContext): Maybe<RawOutcome> {
     const ctx = new Context(raw);
+    const { jobs } = this;
+    if (!jobs) return this._answer(handler, ctx);
+    try {
+      const outcome = this._answer(handler, ctx);
+      const answer = 'tag' in outcome ? outcome : valueOf(outcome, jobs, this._handlerName(handler));
+      if (!jobs.run()) logUnhandled(jobs, this._handlerName(handler));
+      return answer;
+    } catch (error) {
+      jobs.drop();
+      return this._failed(uncaught(error), ctx) as RawOutcome;
+    }
+  }
+
+  private _handlerName(number: number): string {
+    const handler = this.#module.handlers[number];
+    return `${handler?.controller.name}.${handler?.name}`;
+  }
+
+  private _answer(handler: number, ctx: Context): Maybe<RawOutcome> {
     let value: unknown;
     let runner: Runner;
     try {
@@ -56,25 +84,17 @@ export class Dispatcher {
     } catch (error) {
       return this._failed(error, ctx);
     }
-    if (!this.settled) return this._returnedLater(value, runner, ctx);
+    if (!this.jobs) return this._returnedLater(value, runner, ctx);
     // Without a promise and two functions behind that of the handler.
-    const promise = this.settled(value, runner.name);
+    const promise = this.jobs.settled(value, runner.name);
     return promise.isRejected() ? this._failed(promise.outcome(), ctx) : this._returned(promise.outcome(), runner, ctx);
   }
 
   private _ran(runner: Runner, run: (ctx: Context) => Maybe<Outcome>, ctx: Context): Maybe<RawOutcome> {
-    return chain(this._caught(() => run(ctx)), (outcome) => this._finished(outcome, ctx, runner.name));
-  }
-
-  /** An error of a handler with guards or interceptors is an outcome as well; a crash stays one. */
-  private _caught(make: () => Maybe<Outcome>): Maybe<Outcome> {
     return attempt(
-      make,
-      (outcome) => outcome,
-      (error) => {
-        if (error instanceof HttpException) return error;
-        throw error;
-      },
+      () => run(ctx),
+      (outcome) => this._finished(outcome, ctx, runner.name),
+      (error) => this._failed(error, ctx),
     );
   }
 
@@ -169,38 +189,60 @@ export class Dispatcher {
     return outcome;
   }
 
-  private _failed(error: unknown, ctx: Context): Maybe<RawOutcome> {
-    if (!(error instanceof HttpException)) {
-      ctx.close();
-      throw error;
+  /** The outcome of an error. One that is no `HttpException` is reported, and one of the engine is thrown. */
+  private _failed(cause: unknown, ctx: Context): Maybe<RawOutcome> {
+    const error = httpOf(cause);
+    if (error instanceof UncaughtException) {
+      report(error, ctx);
+      // What was sent before stays, and a body that is not finished is broken off.
+      if (ctx.hasReplied) return this._closed(ctx, { tag: 'deferred' });
     }
-    const plain = (): RawOutcome => this._closed(ctx, { tag: 'thrown', val: thrown(error) });
     const { errors } = this.#module.options;
-    if (!errors) return plain();
+    if (!errors || ctx.isClosed) return this._closed(ctx, { tag: 'thrown', val: thrown(error) });
     const shown = error.forClient();
     const fault = (fault: unknown): RawOutcome => {
-      log.error(`the function behind \`errors:\` failed: ${String(fault)}`);
+      if (isEngineFailure(fault)) throw fault;
+      log.error(`the function behind \`errors:\` failed: ${reportLine(fault)}`);
       return this._closed(ctx, { tag: 'thrown', val: thrown(shown) });
     };
     const made = (outcome: Outcome): RawOutcome => {
       if (!(outcome instanceof Reply) || outcome.problem() || isStreamed(outcome.body)) {
-        return fault(outcome instanceof Reply ? (outcome.problem() ?? 'it is streamed') : 'it is no reply');
+        return fault(outcome instanceof Reply ? (outcome.problem() ?? new TypeError('it returned a stream, expected a whole body')) : new TypeError('it returned no reply'));
       }
       for (const [name, value] of shown.headers) outcome.header(name, value);
       return this._closed(ctx, { tag: 'reply', val: { status: shown.getStatus(), headers: rawHeaders(outcome), body: outcome.body } });
     };
     return attempt(
-      () => chain(errors(shown, ctx) as Maybe<unknown>, (value) => toOutcome(value, 'the body of an error')),
+      () => this._now(chain(errors(shown, ctx) as Maybe<unknown>, (value) => toOutcome(value, 'the body of an error')), 'errors'),
       made,
       fault,
     );
   }
 
-  /** Delivers an event. An `HttpException` in the result is the failure for the caller; another error is a crash. */
+  /** Settles a promise at once where that is possible. */
+  private _now<T>(value: Maybe<T>, name: string): Maybe<T> {
+    return this.jobs && isThenable(value) ? valueOf(value, this.jobs, name) : value;
+  }
+
+  /** Delivers an event. It throws an error of the engine alone, as {@link handle}. */
   deliver(number: number, raw: RawDelivery, payload: RawPayload): Maybe<Delivered> {
     const listener = this.#module.listeners[number];
     if (!listener) throw new RangeError(`the module has no listener ${number}`);
     const delivery = new Delivery(raw);
+    const { jobs } = this;
+    if (!jobs) return this._deliver(listener, number, delivery, payload);
+    const name = `${listener.channel.declared.name}.${listener.name}`;
+    try {
+      const delivered = this._now(this._deliver(listener, number, delivery, payload), name) as Delivered;
+      if (!jobs.run()) logUnhandled(jobs, name);
+      return delivered;
+    } catch (error) {
+      jobs.drop();
+      return refused(uncaught(error), delivery);
+    }
+  }
+
+  private _deliver(listener: ListenerOf, number: number, delivery: Delivery, payload: RawPayload): Maybe<Delivered> {
     try {
       const instance = (this.listeners[number] ??= this.#instances.get(listener.channel.of));
       const value = liftPayload(payload, badPayload);
@@ -223,17 +265,47 @@ function answered(value: unknown, { channel, name }: ListenerOf, delivery: Deliv
   return { ok };
 }
 
-function refused(error: unknown, delivery: Delivery): Delivered {
+function refused(cause: unknown, delivery: Delivery): Delivered {
+  const error = httpOf(cause);
+  if (error instanceof UncaughtException) report(error, delivery);
   delivery.close();
-  if (error instanceof HttpException) return { failed: failure(error) };
-  throw error;
+  return { failed: failure(error) };
+}
+
+/** The value of a promise whose jobs run here and now. */
+function valueOf<T>(value: PromiseLike<T>, jobs: Jobs, name: string): T {
+  const promise = jobs.settled(value, name);
+  if (promise.isRejected()) throw promise.outcome();
+  return promise.outcome() as T;
+}
+
+function logUnhandled(jobs: Jobs, name: string): void {
+  for (const reason of jobs.takeUnhandled()) {
+    if (isEngineFailure(reason)) throw reason;
+    host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name}\`: ${reportLine(reason)}`, []);
+  }
+}
+
+/** The contexts and deliveries of calls that reported an exception: the host takes one report of a call. */
+const reported = new WeakSet<Context | Delivery>();
+
+/** Reports an exception to the host; a second one of the same call is a line of the log. */
+function report({ cause }: UncaughtException, of: Context | Delivery): void {
+  if (reported.has(of)) return log.error(`another exception after the one that ended the call: ${reportLine(cause)}`);
+  reported.add(of);
+  host.raised(cause);
 }
 
 function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inner: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
   const interceptor = all[at];
   if (!interceptor) return inner(ctx);
   const next = async (): Promise<Reply | undefined> => {
-    const outcome = await intercepted(all, at + 1, ctx, inner);
+    let outcome: Outcome;
+    try {
+      outcome = await intercepted(all, at + 1, ctx, inner);
+    } catch (error) {
+      throw httpOf(error);
+    }
     if (outcome instanceof HttpException) throw outcome;
     if (outcome === DEFERRED) return undefined;
     // A wrong header is an error as any other.
@@ -254,6 +326,12 @@ async function writePieces(ctx: Context, reply: Reply, pieces: Pieces, name: str
     chain(iterator.next(), ({ done, value }) => (done ? undefined : pieceBytes(value)));
   let writer: BodyWriter | undefined;
   let isOver = false;
+  /** Reports an error that can no longer be the reply. */
+  const broken = (cause: unknown): void => {
+    const error = httpOf(cause);
+    if (error instanceof UncaughtException) report(error, ctx);
+    else if (error.code !== 'gone') log.error(`the reply of \`${name}\` is broken off: ${reportLine(error)}`);
+  };
   try {
     let piece = await next();
     writer = ctx.openReply({ status: reply.status, headers: reply.headers });
@@ -265,10 +343,14 @@ async function writePieces(ctx: Context, reply: Reply, pieces: Pieces, name: str
     await writer.finish();
   } catch (error) {
     writer?.close();
-    const hasLeft = error instanceof HttpException && error.code === 'gone';
-    if (writer && !hasLeft) log.error(`the reply of \`${name}\` is broken off: ${crashLine(error)}`);
-    // A generator cleans up in its `finally`.
-    if (!isOver) await iterator.return?.();
+    if (writer) broken(error);
+    try {
+      // A generator cleans up in its `finally`.
+      if (!isOver) await iterator.return?.();
+    } catch (error) {
+      if (!writer) throw error;
+      broken(error);
+    }
     if (!writer) throw error;
   }
 }

@@ -3,6 +3,7 @@ import type { RawFailure, RawThrown } from './host.js';
 import { reason } from './http-status.js';
 import { jsonText } from './json.js';
 import { log } from './log.js';
+import { isEngineFailure } from './report.js';
 import { placeOf } from './stack.js';
 
 /** The body of an error: `message`, and any further fields. */
@@ -26,7 +27,7 @@ const GENERAL = 'the server could not answer the request';
  * An error that ends the request: the client gets its status and headers, and a JSON object with `message` and the further fields
  * of its body. A listener that throws it fails its caller.
  *
- * Any other error that leaves a handler is a crash: the client gets 500 without the message, which is in the log.
+ * Any other error that leaves a handler is an {@link UncaughtException}: the client gets 500 without the message, which is in the log.
  */
 export class HttpException extends Error {
   readonly #status: number;
@@ -237,3 +238,24 @@ export class GatewayTimeoutException extends /* @__PURE__ */ exception(504) {}
 export class HttpVersionNotSupportedException extends /* @__PURE__ */ exception(505) {}
 export class InsufficientStorageException extends /* @__PURE__ */ exception(507) {}
 export class LoopDetectedException extends /* @__PURE__ */ exception(508) {}
+
+/**
+ * An exception that no code of the module caught, as interceptors and `errors` see it: 500 without details. `cause` is the thrown value.
+ * The log has its message and stack, unless an interceptor makes another reply.
+ */
+export class UncaughtException extends InternalServerErrorException {
+  constructor(cause: unknown) {
+    super('internal error', { cause });
+  }
+}
+
+/** An exception that ends a call. An error of the engine's memory or stack is thrown: it traps the instance. */
+export function uncaught(error: unknown): UncaughtException {
+  if (isEngineFailure(error)) throw error;
+  return error instanceof UncaughtException ? error : new UncaughtException(error);
+}
+
+/** The error of a request or an event for a thrown value. */
+export function httpOf(error: unknown): HttpException {
+  return error instanceof HttpException && !isEngineFailure(error) ? error : uncaught(error);
+}

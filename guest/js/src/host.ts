@@ -96,7 +96,7 @@ export interface Frame {
   line: number;
 }
 
-export interface RawCrash {
+export interface RawReport {
   message: string;
   exception: string | null;
   stack: Frame[];
@@ -120,7 +120,10 @@ export interface Host {
   random(): number;
   variables(): Property[];
   log(level: Level, target: string, message: string, fields: Property[]): void;
-  panicked(crash: RawCrash): void;
+  /** Reports the error of the engine that traps the instance at once. */
+  panicked(error: unknown): void;
+  /** Reports an exception that ends the running call. */
+  raised(error: unknown): void;
 }
 
 /** Before the first call of a component, and in a program without a host, nothing answers. */
@@ -146,6 +149,7 @@ export let host: Host = {
     console[print](message);
   },
   panicked: missing,
+  raised: missing,
 };
 
 export function setHost(next: Host): void {

@@ -74,6 +74,7 @@ export {
   RequestTimeoutException,
   ServiceUnavailableException,
   TooManyRequestsException,
+  UncaughtException,
   UnauthorizedException,
   UnavailableForLegalReasonsException,
   UnprocessableEntityException,

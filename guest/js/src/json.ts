@@ -1,5 +1,7 @@
 /** JSON, with errors that name the value that cannot be written. */
 
+import { isEngineFailure } from './report.js';
+
 /** The text of a value. `what` and `name` say in the error which value it is. */
 export function jsonText(value: unknown, what: string, name?: string): string {
   let problem: string;
@@ -15,6 +17,7 @@ export function jsonText(value: unknown, what: string, name?: string): string {
       problem = lost ?? `a ${typeof value} is no JSON`;
     }
   } catch (error) {
+    if (isEngineFailure(error)) throw error;
     const place = unfit(value, '', []);
     problem = place ?? (error instanceof Error ? error.message : String(error));
   }
@@ -84,7 +87,8 @@ export function readJson(text: string, fail: (problem: string, name: string) => 
   if (deep !== undefined) throw fail(`it is nested more than ${DEEPEST} deep at ${lineAndColumn(text, deep)}`, name);
   try {
     return JSON.parse(text);
-  } catch {
+  } catch (error) {
+    if (isEngineFailure(error)) throw error;
     const fault = jsonFault(text);
     throw fail(fault ? `expected ${fault.expected} at ${lineAndColumn(text, fault.index)}` : 'it cannot be read as JSON', name);
   }

@@ -1,4 +1,4 @@
-import { crashLine } from './crash.js';
+import { reportLine } from './report.js';
 import { host, type Level } from './host.js';
 import { jsonOf } from './platform/console.js';
 
@@ -11,7 +11,7 @@ export type LogFields = Record<string, unknown>;
 function write(level: Level, message: string, fields: LogFields | undefined): void {
   const properties = Object.entries(fields ?? {}).map(([name, value]) => ({
     name,
-    value: value instanceof Error ? crashLine(value) : typeof value === 'object' && value !== null ? jsonOf(value) : String(value),
+    value: value instanceof Error ? reportLine(value) : typeof value === 'object' && value !== null ? jsonOf(value) : String(value),
   }));
   host.log(level, TARGET, message, properties);
 }

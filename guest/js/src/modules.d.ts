@@ -27,7 +27,7 @@ declare module 'pointwork:module/environment@0.2.0' {
   export default environment;
 }
 declare module 'pointwork:module/log@0.2.0' {
-  const log: { write(level: string, target: string, message: string, fields: unknown): void; panicked(crash: unknown): void };
+  const log: { write(level: string, target: string, message: string, fields: unknown): void; panicked(report: unknown): void; raised(report: unknown): void };
   export default log;
 }
 declare module 'core-js-pure/actual/url/index.js' {

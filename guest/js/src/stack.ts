@@ -25,7 +25,7 @@ interface Place {
 let table: { files: string[]; places: Place[] } | undefined;
 let given: LineTable | undefined;
 
-/** The build gives the table. It is read at the first crash. */
+/** The build gives the table. It is read with the first stack. */
 export function setLineTable(lines: LineTable): void {
   given = lines;
   table = undefined;
@@ -62,11 +62,9 @@ const BUNDLE = (globalThis as { __pointworkBundle?: string }).__pointworkBundle 
 // QuickJS: `    at name (file:line:column)`. Node: the same, and `    at file:line:column`.
 const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::(\d+))?\)?$/;
 
-/** The frames of an error in the program, innermost first. Those of the SDK count if there are no others. */
+/** The frames of an error in the code of the author, innermost first: none of the engine, of Node and of the SDK. */
 export function framesOf(error: Error): Frame[] {
-  const all = allFrames(error);
-  const own = all.filter((frame) => !isOfSdk(frame) && ![BUNDLE, USER_FILE].includes(frame.file));
-  return own.length > 0 ? own : all;
+  return allFrames(error).filter((frame) => !isOfSdk(frame) && !frame.file.startsWith('node:') && ![BUNDLE, USER_FILE].includes(frame.file));
 }
 
 /** Reading it runs code of the program, if the program put a function there. */
@@ -109,5 +107,5 @@ function isOfSdk(frame: Frame): boolean {
 /** ` at file:line`, the innermost place outside of the SDK at which an error was made; nothing if there is none. */
 export function placeOf(error: Error): string {
   const frame = framesOf(error)[0];
-  return frame && !isOfSdk(frame) ? ` at ${frame.file}:${frame.line}` : '';
+  return frame ? ` at ${frame.file}:${frame.line}` : '';
 }

@@ -1,6 +1,7 @@
 import { HttpException } from './exceptions.js';
 import { chain, isThenable, type Maybe } from './host.js';
 import { lineAndColumn, valueEnd } from './json.js';
+import { isEngineFailure } from './report.js';
 
 /** Standard Schema, version 1 (https://standardschema.dev): zod, valibot, ArkType and others implement it. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -104,7 +105,7 @@ export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string
     try {
       return pipe(text);
     } catch (error) {
-      if (error instanceof HttpException) throw error;
+      if (error instanceof HttpException || isEngineFailure(error)) throw error;
       throw unfit(`${kind} \`${name}\``, error instanceof Error ? error.message : String(error), text);
     }
   }

@@ -23,9 +23,12 @@ export const HEAD = `import { Channel, Controller, Get, On, module } from '@poin
 /** What a bundle exports, and what a test sees of it. */
 export interface Ran {
   manifest: { describe(): { name: string; controllers: { routes: { name: string }[] }[] } };
-  handlers: { handle(handler: number, context: object): { tag: string; val: { status: number; body: { tag: string; val: string } } } };
+  handlers: { handle(handler: number, context: object): { tag: string; val: { status: number; message: string; body: { tag: string; val: string } } } };
   listeners: { deliver(listener: number, delivery: object, payload: { tag: 'json'; val: string }): { tag: string; val: string } };
+  /** What traps the instance. */
   crashes: { message: string; exception: string | null; stack: { function: string; file: string; line: number }[] }[];
+  /** Exceptions that end a call. */
+  raised: Ran['crashes'];
   lines: string[];
   request(name: string): string;
   handle(name: string): ReturnType<Ran['handlers']['handle']>;

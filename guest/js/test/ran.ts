@@ -18,6 +18,7 @@ export async function run(source: string): Promise<Ran> {
   const folder = project({ 'src/module.ts': HEAD + source });
   const { code } = await bundle({ entry: join(folder, 'src/module.ts') });
   const crashes: Ran['crashes'] = [];
+  const raised: Ran['raised'] = [];
   const lines: string[] = [];
   const write = (writer: string[], chunk: Uint8Array): void => {
     const text = String.fromCharCode(...chunk);
@@ -29,13 +30,15 @@ export async function run(source: string): Promise<Ran> {
     'context-sync': { call: (_: unknown, event: string) => ({ tag: 'json', val: TEXTS[event] ?? JSON.stringify(event) }), read: (reader: Uint8Array[]) => reader.shift() ?? null, write, finish: () => undefined },
     environment: { now: () => ({ seconds: 1, nanoseconds: 5e8 }), monotonic: () => ({ seconds: 2, nanoseconds: 0 }), random: () => -5, variables: () => [{ name: 'A', value: 'b' }] },
     'events-sync': {},
-    log: { write: (level: string, _: string, message: string) => void lines.push(`${level}: ${message}`), panicked: (crash: Ran['crashes'][0]) => void crashes.push(crash) },
+    log: { write: (level: string, _: string, message: string) => void lines.push(`${level}: ${message}`), panicked: (report: Ran['crashes'][0]) => void crashes.push(report), raised: (report: Ran['crashes'][0]) => void raised.push(report) },
   };
   const script = code
     .replace(/import (\w+) from ?"pointwork:module\/([a-z-]+)@0\.2\.0";/g, 'const $1=__contract["$2"];')
     .replace(/export ?\{(\w+) as handlers,(\w+) as listeners,(\w+) as manifest\};?\s*$/, 'globalThis.__ran={handlers:$1,listeners:$2,manifest:$3};')
     .replace(/export ?\{handlers,listeners,manifest\};?\s*$/, 'globalThis.__ran={handlers,listeners,manifest};');
   const globals = createContext({ __contract: contract, btoa, atob, DOMException });
+  // QuickJS has this class. The limits of the engine of the test are others.
+  runInContext('globalThis.InternalError = class InternalError extends Error {}; InternalError.prototype.name = "InternalError";', globals);
   runInContext(script, globals, { filename: 'componentize-qjs:user.js' });
   const ran = (globals as { __ran: Ran }).__ran;
   rmSync(folder, { recursive: true });
@@ -47,7 +50,7 @@ export async function run(source: string): Promise<Ran> {
   };
   const request = (name: string): string => {
     const outcome = handle(name);
-    return outcome.tag === 'deferred' ? written.splice(0).join('') : String(outcome.val.body.val);
+    return outcome.tag === 'deferred' ? written.splice(0).join('') : outcome.tag === 'thrown' ? `${outcome.val.status} ${outcome.val.message}` : String(outcome.val.body.val);
   };
-  return { ...ran, crashes, lines, request, handle };
+  return { ...ran, crashes, raised, lines, request, handle };
 }

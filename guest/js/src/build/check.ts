@@ -61,7 +61,7 @@ export function check(bundle: Bundle, root: string, options: { longest?: number 
 export function told(error: unknown, { lines }: Bundle): string {
   setLineTable(lines);
   const found = error as Error;
-  const frame = framesOf(found).find((frame) => !frame.file.startsWith('node:') && frame.file !== USER_FILE);
+  const [frame] = framesOf(found);
   const kind = found.name === undefined || found.name === 'TypeError' || found.name === 'Error' ? '' : `${found.name}: `;
   return `${frame ? `${frame.file}:${frame.line}: ` : ''}${kind}${found.message ?? String(error)}`;
 }

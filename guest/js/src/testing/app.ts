@@ -73,7 +73,7 @@ export class TestApp {
     return new TestWorld(this.#listeners, this.#variables);
   }
 
-  /** Sends a request to the handler that the host would choose. An error that is no reply, a crash, is thrown here. */
+  /** Sends a request to the handler that the host would choose. An exception that nothing catches is 500, and `exception` of the answer. */
   async request(method: string, target: string, request: TestRequest = {}): Promise<TestResponse> {
     const [path = '', query] = split(target);
     const found = this.#find(method, path);
@@ -109,7 +109,10 @@ export class TestApp {
     return this.request('DELETE', target, request);
   }
 
-  /** Delivers an event, `db:product:all`, to its listener. The result is that of the caller; a failure is thrown as to the caller. */
+  /**
+   * Delivers an event, `db:product:all`, to its listener. The result is that of the caller; a failure is thrown as to the caller, and has an
+   * exception that nothing caught as its `cause`.
+   */
   async deliver(event: string, payload?: unknown, options: { attempt?: number; request?: TestRequest } = {}): Promise<unknown> {
     return (await this.deliverAll(event, payload, options)).result;
   }
@@ -131,7 +134,10 @@ export class TestApp {
     const context = new TestContext(world, { method: 'GET', path: '/', query: null, headers, body, route: '/', params: [], cancelled: false });
     const delivery = new TestDelivery(world, listener.event, options.attempt ?? 1, options.request ? context : null);
     const delivered = await inWorld(world, async () => this.#dispatcher.deliver(at, delivery, lowerPayload(payload, 'the payload of', event)));
-    if ('failed' in delivered) throw new CallException(event, delivered.failed);
+    if ('failed' in delivered) {
+      const [cause] = world.exceptions;
+      throw Object.assign(new CallException(event, delivered.failed), cause !== undefined && { cause });
+    }
     return { result: liftPayload(delivered.ok), reply: new TestResponse(context) };
   }
 

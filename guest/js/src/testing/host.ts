@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { HttpException, failure } from '../exceptions.js';
+import { failure, httpOf, UncaughtException } from '../exceptions.js';
 import { headerProblem } from '../header.js';
 import { setHost, type Level, type Property, type RawContext, type RawDelivery, type RawFailure, type RawHeader, type RawInstant, type RawPayload, type RawReader, type RawReply, type RawThrown, type RawWriter } from '../host.js';
 import { liftPayload, lowerPayload } from '../payload.js';
+import { reportLine } from '../report.js';
 
 /** An event that the code under test called, emitted or handed its context over to. */
 export interface Sent {
@@ -25,6 +26,8 @@ export type TestListener = (payload: any) => unknown;
 export class TestWorld {
   readonly sent: Sent[] = [];
   readonly lines: LogLine[] = [];
+  /** What ended a call, and no code of the module caught. */
+  readonly exceptions: unknown[] = [];
   readonly listeners: ReadonlyMap<string, TestListener>;
   readonly variables: Property[];
 
@@ -41,14 +44,21 @@ export class TestWorld {
     try {
       result = await listener(liftPayload(payload));
     } catch (error) {
-      if (error instanceof HttpException) throw Object.assign(new Error(error.message), { payload: failure(error) });
-      throw error;
+      const failed = httpOf(error);
+      if (failed instanceof UncaughtException) this.raised(error);
+      throw Object.assign(new Error(failed.message), { payload: failure(failed) });
     }
     return lowerPayload(result, 'the result of', event);
   }
 
   send(how: Sent['how'], event: string, payload: RawPayload): void {
     this.sent.push({ how, event, payload: liftPayload(payload) });
+  }
+
+  /** Keeps an exception for the test, and prints it, as a host writes it to its log. */
+  raised(error: unknown): void {
+    this.exceptions.push(error);
+    console.error(`an exception ended a call: ${reportLine(error)}`);
   }
 }
 
@@ -264,6 +274,7 @@ export function installTestHost(): void {
       worlds.getStore()?.lines.push(line);
     },
     panicked: () => undefined,
+    raised: (error) => worlds.getStore()?.raised(error),
   });
 }
 

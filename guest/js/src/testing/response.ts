@@ -92,6 +92,11 @@ export class TestResponse {
     return this.#payloads('hand-over', event);
   }
 
+  /** What a handler, guard, interceptor or listener threw, and nothing caught: the client gets 500 without it. */
+  get exception(): unknown {
+    return this.#context.world.exceptions[0];
+  }
+
   /** The lines of `log`. What `console` prints is printed. */
   get lines(): readonly LogLine[] {
     return this.#context.world.lines;
