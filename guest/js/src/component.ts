@@ -10,7 +10,7 @@ import eventsSync from 'pointwork:module/events-sync@0.2.0';
 import hostLog from 'pointwork:module/log@0.2.0';
 import { reportOf } from './report.js';
 import { Dispatcher, type Delivered } from './dispatch.js';
-import { isGuardClass } from './guards.js';
+import { isGuardClass, type Guard } from './guards.js';
 import { host, setHost, type Property, type RawContext, type RawDelivery, type RawOutcome, type RawPayload } from './host.js';
 import { aroundOf, describe, type Manifest, type PackageFacts } from './manifest.js';
 import { InjectError } from './inject.js';
@@ -19,12 +19,20 @@ import { beginCall, endCall, inCall } from './platform/call-state.js';
 import { dropJobs, runJobs, settled, takeUnhandled } from './platform/promise.js';
 import { setLineTable, type LineTable } from './stack.js';
 
+/** What the build learns of a module. */
+export interface Declarations {
+  manifest: Manifest;
+  warnings: string[];
+  problems: string[];
+  guards: GuardSource[];
+}
+
 /** How the build and the bundle talk to each other. */
 interface BuildGlobals {
   __pointworkLines?: LineTable;
   /** What top-level code prints: it runs when the component is built. */
   __pointworkPrinted?: string[];
-  __pointworkChecked?: () => { manifest: Manifest; warnings: string[]; problems: string[] };
+  __pointworkChecked?: () => Declarations;
 }
 
 const globals = globalThis as BuildGlobals;
@@ -85,29 +93,47 @@ function overwriteFreed(): void {
   }
 }
 
+/** The source text of a guard, for the build. */
+export interface GuardSource {
+  name: string;
+  source: string;
+}
+
 /**
- * Classes that `inject` can never make. Their constructors run for it, in the build alone; what else they throw may be due to a
- * variable or a random number, which a build does not have.
+ * What only the instances of classes tell: those that `inject` can never make, or that lack their function, and the source text of guards.
+ * Constructors run for it, in the build alone; what else they throw may be due to a variable or a random number, which a build does not have.
  */
-function unmade(module: Module): string[] {
+function instancesOf(module: Module): { problems: string[]; guards: GuardSource[] } {
   const { get } = module.instances();
-  const classes = new Set([...module.controllers, ...module.channels].map(({ of }) => of));
+  const needed = new Map<unknown, string | undefined>([...module.controllers, ...module.channels].map(({ of }) => [of, undefined]));
+  const sources = new Map<Guard, GuardSource>();
   module.handlers.forEach((_, handler) => {
     const { guards, interceptors } = aroundOf(module, handler);
-    for (const one of [...guards.filter(isGuardClass), ...interceptors]) classes.add(one as new () => object);
+    for (const guard of guards) {
+      if (isGuardClass(guard)) needed.set(guard, 'canActivate');
+      else sources.set(guard, { name: guard.name || 'a function', source: String(guard) });
+    }
+    for (const interceptor of interceptors) needed.set(interceptor, 'intercept');
   });
   const problems = new Set<string>();
   const printed = globals.__pointworkPrinted ?? [];
   globals.__pointworkPrinted = [];
-  for (const of of classes) {
+  for (const [one, method] of needed) {
+    const of = one as new () => object;
+    let found: unknown = method === undefined ? undefined : (of.prototype as Record<string, unknown>)[method];
     try {
-      get(of);
+      const instance = get(of);
+      if (method !== undefined) {
+        found = instance[method];
+        if (typeof found !== 'function') problems.add(`\`${of.name}\` has no function \`${method}\``);
+      }
     } catch (error) {
       if (error instanceof InjectError) problems.add(`\`${of.name}\` cannot be made: ${error.message}`);
     }
+    if (method === 'canActivate' && typeof found === 'function') sources.set(of as Guard, { name: of.name, source: String(found) });
   }
   globals.__pointworkPrinted = printed;
-  return [...problems];
+  return { problems: [...problems], guards: [...sources.values()] };
 }
 
 export function component(module: unknown, facts: PackageFacts): Exports {
@@ -120,7 +146,7 @@ export function component(module: unknown, facts: PackageFacts): Exports {
   runJobs();
   for (const reason of takeUnhandled()) throw reason;
   overwriteFreed();
-  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], problems: unmade(module) });
+  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], ...instancesOf(module) });
   return {
     manifest: { describe: () => manifest },
     handlers: { handle: (handler, context) => called(() => dispatcher.handle(handler, context) as RawOutcome) },

@@ -4,6 +4,7 @@
  */
 
 import type { Context } from './context.js';
+import { expect, expectClasses, expectGuards, expectHeader, expectOptions, flag, oneOf, text, textFields, texts, type Check } from './declared.js';
 import type { Delivery } from './delivery.js';
 import type { Guard, InterceptorClass } from './guards.js';
 import { RequestMethod } from './http-status.js';
@@ -21,6 +22,10 @@ export interface RouteOptions {
   /** Further metadata of the manifest, such as `response-schema`. */
   metadata?: Readonly<Record<string, string>>;
 }
+
+const ABOUT: Readonly<Record<string, Check>> = { summary: text, description: text, metadata: textFields };
+const OF_ROUTE: Readonly<Record<string, Check>> = { ...ABOUT, body: oneOf('none', 'whole', 'stream'), tags: texts, deprecated: flag };
+const OF_CLASS: Readonly<Record<string, Check>> = { ...ABOUT, name: text };
 
 /** What a controller or channel, or a listener, declares besides its name. */
 export interface ClassOptions {
@@ -193,13 +198,22 @@ function declareClass(kind: ClassKind, decorator: string, path: string, options:
 }
 
 /** A class whose methods answer requests below a path; the default is `/`. */
-export function Controller(path: string | (ClassOptions & { path?: string }) = '/', options: ClassOptions = {}): ClassDecorator {
-  if (typeof path === 'string') return declareClass('controller', 'Controller', path, options);
-  return declareClass('controller', 'Controller', path.path ?? '/', path);
+export function Controller(...given: [path?: string | (ClassOptions & { path?: string }), options?: ClassOptions]): ClassDecorator {
+  const [path, options = {}] = given.length === 0 ? ['/'] : given;
+  if (typeof path === 'object' && path !== null && !Array.isArray(path)) {
+    expectOptions('`@Controller`', path, { ...OF_CLASS, path: text });
+    expect('`@Controller` with an object', given.length, (count) => (count === 1 ? undefined : 'no second argument'));
+    return declareClass('controller', 'Controller', path.path ?? '/', path);
+  }
+  expect('`@Controller`', path, (value) => (typeof value === 'string' ? undefined : 'one path, such as `products`; a class for each further prefix'));
+  expectOptions('`@Controller`', options, OF_CLASS);
+  return declareClass('controller', 'Controller', path as string, options);
 }
 
 /** A class whose methods listen to the events of a channel. */
 export function Channel(name: string, options: ClassOptions = {}): ClassDecorator {
+  expect('`@Channel`', name, (value) => (typeof value === 'string' ? undefined : 'the name of the channel, such as `db`'));
+  expectOptions('`@Channel`', options, OF_CLASS);
   return declareClass('channel', 'Channel', name, options);
 }
 
@@ -223,13 +237,18 @@ function anyDecorator(
 
 /** Declares an event's listener: `@On('product:all')` in the channel `db` listens to `db:product:all`. */
 export function On(event: string, options: Omit<ClassOptions, 'name'> = {}): MethodDecorator<Listener> {
+  expect('`@On`', event, (value) => (typeof value === 'string' ? undefined : 'the name of the event within its channel, such as `product:all`'));
+  expectOptions('`@On`', options, ABOUT);
   return methodDecorator('On', (method) => method.listeners.unshift({ event, options }));
 }
 
 /** The paths of a route: none is the prefix of the controller, each of an array is a route of its own. */
 export type Paths = string | readonly string[];
 
+const isPath: Check = (value) => (text(value) === undefined || texts(value) === undefined ? undefined : 'a path such as `:id`, or an array of paths');
+
 function mapped(decorator: string, method: string | null, path: Paths, options: RouteOptions): MethodDecorator<Handler> {
+  expect(`\`@${decorator}\``, path, isPath);
   const paths = typeof path === 'string' ? (path === '' ? [] : [path]) : path;
   // Decorators run from the last to the first.
   return methodDecorator(decorator, (declared) => declared.routes.unshift({ method, paths, options }));
@@ -237,14 +256,20 @@ function mapped(decorator: string, method: string | null, path: Paths, options: 
 
 /** Binds a method of HTTP to a handler. `method` is any token; `RequestMethod` has those with a decorator of their own. */
 export function RequestMapping(mapping: RouteOptions & { path?: Paths; method?: string }): MethodDecorator<Handler> {
+  expectOptions('`@RequestMapping`', mapping, { ...OF_ROUTE, path: isPath, method: text });
   const method = mapping.method ?? RequestMethod.GET;
   return mapped('RequestMapping', method === RequestMethod.ALL ? null : method, mapping.path ?? '', mapping);
 }
 
-type RouteDecorator = (path?: Paths, options?: RouteOptions) => MethodDecorator<Handler>;
+type RouteDecorator = (...given: [path?: Paths, options?: RouteOptions]) => MethodDecorator<Handler>;
 
 function verb(decorator: string, method: string | null): RouteDecorator {
-  return (path = '', options = {}) => mapped(decorator, method, path, options);
+  return (...given) => {
+    // A path that is `undefined`, as a constant that is not there, is no path of the prefix.
+    const [path, options = {}] = given.length === 0 ? [''] : given;
+    expectOptions(`\`@${decorator}\``, options, OF_ROUTE);
+    return mapped(decorator, method, path as Paths, options);
+  };
 }
 
 export const Get = verb('Get', 'GET');
@@ -272,6 +297,8 @@ export const Report = verb('Report', 'REPORT');
 
 /** Guards of a controller or of one handler. Those of the module run first, then those of the class, in the order given. */
 export function UseGuards(...guards: Guard[]): AnyDecorator {
+  expect('`@UseGuards`', guards.length || undefined, (count) => (count ? undefined : 'a guard'));
+  expectGuards('`@UseGuards`', guards);
   return anyDecorator(
     'UseGuards',
     (of) => of.guards.unshift(...guards),
@@ -288,6 +315,8 @@ export function SkipGuards(): MethodDecorator<Handler> {
 
 /** Interceptors of a controller or of one handler. Those of the module are outermost. */
 export function UseInterceptors(...interceptors: InterceptorClass[]): AnyDecorator {
+  expect('`@UseInterceptors`', interceptors.length || undefined, (count) => (count ? undefined : 'an interceptor'));
+  expectClasses('`@UseInterceptors`', interceptors, 'intercept');
   return anyDecorator(
     'UseInterceptors',
     (of) => of.interceptors.unshift(...interceptors),
@@ -297,13 +326,16 @@ export function UseInterceptors(...interceptors: InterceptorClass[]): AnyDecorat
 
 /** The status of what the handler returns, instead of 200. A `Reply` or `Response` has its own. */
 export function HttpCode(status: number): MethodDecorator<Handler> {
+  expect('`@HttpCode`', status, (value) => (Number.isInteger(value) && (value as number) >= 200 && (value as number) <= 599 ? undefined : 'a status from 200 to 599'));
   return methodDecorator('HttpCode', (method) => {
+    if (method.status !== undefined) throw new TypeError(`a method has \`@HttpCode(${status})\` and \`@HttpCode(${method.status})\`, expected one of them`);
     method.status = status;
   });
 }
 
 /** A header of the reply of a handler, or of all of a controller. */
 export function Header(name: string, value: string): AnyDecorator {
+  expectHeader('`@Header`', name, value);
   return anyDecorator(
     'Header',
     (of) => of.headers.unshift([name, value]),

@@ -2,7 +2,7 @@ import type { BodyWriter } from './body.js';
 import { Context } from './context.js';
 import { Delivery } from './delivery.js';
 import { badPayload, failure, httpOf, HttpException, thrown, uncaught, UncaughtException } from './exceptions.js';
-import { isGuardClass, type Guard, type Interceptor } from './guards.js';
+import { isGuardClass, isPass, type CanActivate, type Guard, type Interceptor } from './guards.js';
 import { attempt, chain, host, isThenable, promiseOf, type Maybe, type RawContext, type RawDelivery, type RawFailure, type RawOutcome, type RawPayload } from './host.js';
 import { log } from './log.js';
 import { aroundOf } from './manifest.js';
@@ -21,6 +21,12 @@ interface Runner {
   method: string;
   name: string;
   run: ((ctx: Context) => Maybe<Outcome>) | undefined;
+}
+
+/** A guard, and what runs it. */
+interface GuardCheck {
+  guard: Guard;
+  run: (ctx: Context) => unknown;
 }
 
 /** The jobs of promises and timers, which a component runs itself. A job that throws ends the call, whatever it throws. */
@@ -138,28 +144,17 @@ export class Dispatcher {
       for (const [name, value] of headers) outcome.header(name, value);
       return outcome;
     };
-    const guarded = guards.length === 0 ? call : (ctx: Context): Maybe<Outcome> => this._guarded(guards, ctx, call);
+    const checks = guards.map((guard) => this._check(guard));
+    const guarded = checks.length === 0 ? call : (ctx: Context): Maybe<Outcome> => checked(checks, 0, ctx, call);
     const made = interceptors.map((of) => this.#instances.get(of) as unknown as Interceptor);
     runner.run = made.length === 0 ? guarded : (ctx) => intercepted(made, 0, ctx, guarded);
     return runner;
   }
 
-  private _guarded(guards: readonly Guard[], ctx: Context, next: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
-    const run = (at: number): Maybe<Outcome> => {
-      const guard = guards[at];
-      if (!guard) return next(ctx);
-      if (ctx.hasPassed(guard)) return run(at + 1);
-      const value = isGuardClass(guard)
-        ? (this.#instances.get(guard) as unknown as { canActivate(ctx: Context): unknown }).canActivate(ctx)
-        : guard(ctx);
-      return chain(value, (value) => {
-        // A guard that replied by itself returns the context, or a reply: only an error and a refusal end the request.
-        if (!value) throw new HttpException('Forbidden resource', 403);
-        ctx.pass(guard, value);
-        return run(at + 1);
-      });
-    };
-    return run(0);
+  private _check(guard: Guard): GuardCheck {
+    if (!isGuardClass(guard)) return { guard, run: guard };
+    const instance = this.#instances.get(guard) as unknown as CanActivate;
+    return { guard, run: (ctx) => instance.canActivate(ctx) };
   }
 
   /** The outcome for the host. Pieces of a streamed body are written before. */
@@ -294,6 +289,19 @@ function report({ cause }: UncaughtException, of: Context | Delivery): void {
   if (reported.has(of)) return log.error(`another exception after the one that ended the call: ${reportLine(cause)}`);
   reported.add(of);
   host.raised(cause);
+}
+
+/** Runs the guards, each after the value of the one before, and then the handler. */
+function checked(checks: readonly GuardCheck[], at: number, ctx: Context, next: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
+  const check = checks[at];
+  if (!check) return next(ctx);
+  const { guard, run } = check;
+  if (ctx.hasPassed(guard)) return checked(checks, at + 1, ctx, next);
+  return chain(run(ctx) as unknown, (value) => {
+    if (!isPass(value, guard.name)) throw new HttpException('Forbidden resource', 403);
+    ctx.pass(guard, value);
+    return checked(checks, at + 1, ctx, next);
+  });
 }
 
 function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inner: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {

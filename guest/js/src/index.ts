@@ -85,7 +85,7 @@ export {
   type ErrorBody,
   type ErrorOptions,
 } from './exceptions.js';
-export type { CanActivate, Guard, GuardValue, Interceptor } from './guards.js';
+export type { CanActivate, Guard, GuardResult, GuardValue, Interceptor } from './guards.js';
 export { HttpStatus, RequestMethod } from './http-status.js';
 export { inject, type Provider, type Token } from './inject.js';
 export { log, type LogFields } from './log.js';

@@ -1,3 +1,5 @@
+import { constructorProblem } from './declared.js';
+
 /** What is made for a token: a class, or an object. */
 export type Provider =
   | (new () => object)
@@ -40,12 +42,12 @@ export class Injector {
   #make(token: Token): unknown {
     const provider = this.#providers.get(token);
     if (provider === undefined) {
-      if (typeof token === 'function') return new token();
+      if (typeof token === 'function') return made(token);
       throw new InjectError(`no provider has the token \`${nameOf(token)}\`, expected one in \`providers\` of the module`);
     }
-    if (typeof provider === 'function') return new provider();
+    if (typeof provider === 'function') return made(provider);
     if ('useValue' in provider) return provider.useValue;
-    return 'useClass' in provider ? new provider.useClass() : provider.useFactory();
+    return 'useClass' in provider ? made(provider.useClass) : provider.useFactory();
   }
 
   /** Runs code in which `inject` finds the providers of this injector. */
@@ -58,6 +60,12 @@ export class Injector {
       current = before;
     }
   }
+}
+
+function made(of: new () => unknown): unknown {
+  const problem = constructorProblem(of);
+  if (problem !== undefined) throw new InjectError(problem);
+  return new of();
 }
 
 function nameOf(token: Token): string {

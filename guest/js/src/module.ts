@@ -1,9 +1,12 @@
 import type { Context } from './context.js';
+import { anything, constructorProblem, expectClasses, expectGuards, expectOptions, shown, textFields, type Check } from './declared.js';
 import { declarationOf, declaredClasses, methodsIn, type AnyClass, type ClassDeclaration, type ClassKind, type MethodDeclaration } from './decorators.js';
+import type { MapOfClasses } from './events.js';
 import type { HttpException } from './exceptions.js';
-import type { Guard, InterceptorClass } from './guards.js';
+import { isGuardClass, type Guard, type InterceptorClass } from './guards.js';
 import { Injector, type Provider } from './inject.js';
-import type { Variables } from './variables.js';
+import { aroundOf } from './manifest.js';
+import { isVariables, type Variables } from './variables.js';
 
 type Constructor = new () => object;
 
@@ -27,6 +30,42 @@ export interface ModuleOptions {
   uses?: readonly string[];
   /** Metadata of the manifest. */
   metadata?: Readonly<Record<string, string>>;
+}
+
+const list: Check = (value) => (Array.isArray(value) ? undefined : 'an array');
+
+const EVENT = /^[^\s:]+:\S+$/;
+
+const OPTIONS: Readonly<Record<keyof ModuleOptions, Check>> = {
+  controllers: list,
+  channels: list,
+  guards: list,
+  interceptors: list,
+  errors: (value) => (typeof value === 'function' ? undefined : 'a function, such as `(error) => Reply.json({ title: error.message })`'),
+  providers: list,
+  variables: (value) => (isVariables(value) ? undefined : 'what `variables({ … })` returns'),
+  uses: (value) => (Array.isArray(value) && value.every((one) => typeof one === 'string' && EVENT.test(one)) ? undefined : 'an array of events, such as `db:product:one`'),
+  metadata: textFields,
+};
+
+function expectProvider(provider: unknown): void {
+  if (typeof provider === 'function') return;
+  const where = 'a provider of `module`';
+  const token: Check = (value) => (['function', 'symbol', 'string'].includes(typeof value) ? undefined : 'a class, a symbol or a text');
+  const constructor: Check = (value) => (typeof value === 'function' ? undefined : 'a class');
+  const factory: Check = (value) => (typeof value === 'function' && value.length === 0 ? undefined : 'a function without parameters, which calls `inject` for what it needs');
+  expectOptions(where, provider, { provide: token, useClass: constructor, useValue: anything, useFactory: factory });
+  const made = ['useClass', 'useValue', 'useFactory'].filter((name) => name in (provider as object));
+  if (made.length !== 1 || !('provide' in (provider as object))) {
+    throw new TypeError(`${where} has ${made.length === 0 ? 'nothing' : made.map((name) => `\`${name}\``).join(' and ')} to provide, expected \`provide\` and one of \`useClass\`, \`useValue\`, \`useFactory\``);
+  }
+}
+
+function expectModuleOptions(options: ModuleOptions): void {
+  expectOptions('`module`', options, OPTIONS);
+  expectGuards('`guards` of `module`', options.guards ?? []);
+  expectClasses('`interceptors` of `module`', options.interceptors ?? [], 'intercept');
+  for (const provider of options.providers ?? []) expectProvider(provider);
 }
 
 /** One way to reach one handler. */
@@ -65,8 +104,20 @@ export interface ChannelOf extends ClassOf {
   listeners: number[];
 }
 
-/** A module: its declarations, checked. */
-export class Module {
+/** Options without others beside. */
+export type KnownOptions<Options> = Options & { readonly [Name in Exclude<keyof Options, keyof ModuleOptions>]: never };
+
+/** The event map of the classes that a module lists. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export type MapOfOptions<Options> = MapOf<Options, 'controllers'> & MapOf<Options, 'channels'>;
+
+type MapOf<Options, Name extends string> = Options extends { readonly [Key in Name]: readonly (infer Class)[] } ? MapOfClasses<Class> : unknown;
+
+/** A module: its declarations, checked. `Events` is the event map that its classes take. */
+// eslint-disable-next-line @typescript-eslint/no-unused-vars
+export class Module<Events = unknown> {
+  /** There at compile time alone. */
+  declare readonly events?: Events;
   readonly options: ModuleOptions;
   readonly controllers: ControllerOf[] = [];
   readonly channels: ChannelOf[] = [];
@@ -76,10 +127,12 @@ export class Module {
   readonly warnings: string[] = [];
 
   constructor(options: ModuleOptions) {
+    expectModuleOptions(options);
     this.options = options;
     const problems: string[] = [];
     for (const of of options.controllers ?? []) this.#addController(of, problems);
     for (const of of options.channels ?? []) this.#addChannel(of, problems);
+    problems.push(...this.#constructors());
     problems.push(...sameNames('controllers', this.controllers), ...sameNames('channels', this.channels), ...this.#sameRoutes());
     if (this.controllers.length + this.channels.length === 0 && problems.length === 0) {
       problems.push('the module lists no controllers and no channels, expected `module({ controllers: [Products] })`');
@@ -101,7 +154,15 @@ export class Module {
     this.controllers.push(controller);
     for (const [key, method] of ownMethods(of, declared)) {
       const name = String(key);
-      if (method.listeners.length > 0) problems.push(`\`${declared.name}.${name}\` has \`@On\`, which belongs in a class with \`@Channel\``);
+      const place = `\`${declared.name}.${name}\``;
+      if (method.listeners.length > 0) problems.push(`${place} has \`@On\`, which belongs in a class with \`@Channel\``);
+      else if (method.routes.length === 0) problems.push(`${place} has \`${aroundNames(method).join('`, `')}\` and no route, expected a decorator such as \`@Get\` beside`);
+      if (method.skipsGuards && declared.guards.length === 0) {
+        problems.push(`${place} has \`@SkipGuards\`, and \`${declared.name}\` has no guards; those of the module run for every handler`);
+      }
+      if (parametersOf(of, key) > 1) {
+        problems.push(`${place} has ${parametersOf(of, key)} parameters, expected the context alone: \`ctx.param('id')\`, \`ctx.query\` and \`ctx.json()\` read the request`);
+      }
       if (method.routes.length === 0) continue;
       this.handlers.push({ controller, name, method });
       for (const { method: verb, paths, options } of method.routes) {
@@ -117,10 +178,14 @@ export class Module {
     if (!declared) return;
     const channel: ChannelOf = { of, declared, name: declared.path, listeners: [] };
     this.channels.push(channel);
+    if (aroundNames(declared).length > 0) problems.push(`the channel \`${declared.name}\` has \`${aroundNames(declared).join('`, `')}\`, which are for handlers of requests`);
     const events = new Map<string, string>();
     for (const [key, method] of ownMethods(of, declared)) {
       const name = String(key);
-      if (method.routes.length > 0) problems.push(`\`${declared.name}.${name}\` has a route, which belongs in a class with \`@Controller\``);
+      const place = `\`${declared.name}.${name}\``;
+      if (method.routes.length > 0) problems.push(`${place} has a route, which belongs in a class with \`@Controller\``);
+      else if (aroundNames(method).length > 0) problems.push(`${place} has \`${aroundNames(method).join('`, `')}\`, which are for handlers of requests`);
+      if (parametersOf(of, key) > 2) problems.push(`${place} has ${parametersOf(of, key)} parameters, expected at most the payload and the delivery`);
       for (const { event, options } of method.listeners) {
         const before = events.get(event);
         if (before !== undefined) problems.push(`\`${declared.name}.${before}\` and \`${declared.name}.${name}\` both listen to \`${declared.path}:${event}\``);
@@ -131,6 +196,17 @@ export class Module {
     }
     this.warnings.push(...leftOut(of, declared, ({ listeners }) => listeners.length > 0));
     if (channel.listeners.length === 0) this.warnings.push(`the channel \`${declared.name}\` has no listeners of its own`);
+  }
+
+  /** Classes that the SDK makes, and whose constructors have parameters. */
+  #constructors(): string[] {
+    const classes = new Set<unknown>([...this.controllers, ...this.channels].map(({ of }) => of));
+    this.handlers.forEach((_, handler) => {
+      const { guards, interceptors } = aroundOf(this, handler);
+      for (const one of [...guards.filter(isGuardClass), ...interceptors]) classes.add(one);
+    });
+    for (const provider of this.options.providers ?? []) classes.add(typeof provider === 'function' ? provider : 'useClass' in provider ? provider.useClass : undefined);
+    return [...classes].flatMap((of) => (typeof of === 'function' ? (constructorProblem(of) ?? []) : []));
   }
 
   #sameRoutes(): string[] {
@@ -172,9 +248,19 @@ function declaredAs(kind: ClassKind, of: Constructor, problems: string[]): Class
   const declared = typeof of === 'function' ? declarationOf(of) : undefined;
   const decorator = kind === 'controller' ? '@Controller' : '@Channel';
   if (declared?.kind === kind) return declared;
-  const name = typeof of === 'function' ? of.name : String(of);
-  problems.push(`\`${name}\` is listed in \`${kind}s\` and has no \`${decorator}\``);
+  const name = typeof of === 'function' ? `\`${of.name}\`` : shown(of);
+  problems.push(`${name} is listed in \`${kind}s\` and has no \`${decorator}\``);
   return undefined;
+}
+
+/** The decorators around handlers that a class or a method has. */
+function aroundNames({ guards, interceptors, headers, ...method }: Pick<MethodDeclaration, 'guards' | 'interceptors' | 'headers'> & Partial<MethodDeclaration>): string[] {
+  const found = { '@UseGuards': guards.length > 0, '@UseInterceptors': interceptors.length > 0, '@Header': headers.length > 0, '@HttpCode': method.status !== undefined, '@SkipGuards': method.skipsGuards };
+  return Object.entries(found).flatMap(([name, has]) => (has ? [name] : []));
+}
+
+function parametersOf(of: Constructor, key: PropertyKey): number {
+  return (of.prototype as Record<PropertyKey, Function>)[key]?.length ?? 0;
 }
 
 /** The decorated methods that the prototype itself has, in their order. */
@@ -214,6 +300,6 @@ function sameNames(what: string, classes: readonly ClassOf[]): string[] {
 }
 
 /** The default export of an entry file: `export default module({ controllers: [Products], channels: [Stock] })`. */
-export function module(options: ModuleOptions): Module {
+export function module<const Options extends ModuleOptions>(options: KnownOptions<Options>): Module<MapOfOptions<Options>> {
   return new Module(options);
 }

@@ -1,10 +1,6 @@
 import { On, type ClassOptions, type MethodDecorator } from './decorators.js';
 import type { Delivery } from './delivery.js';
-import type { EventName, IOEvent, PayloadOf, ResultOf } from './events.js';
-
-/** The result of a listener: that of the event, now or later; any for an event without one. */
-type ListenerResult<Events, Name extends EventName<Events>> =
-  Events[Name] extends IOEvent<never, unknown> | IOEvent<unknown, unknown> ? ResultOf<Events, Name> | Promise<ResultOf<Events, Name>> : unknown;
+import type { AnswerOf, EventName, PayloadOf } from './events.js';
 
 /**
  * `@On` by an event map: `const { On } = typed<Events>()('db')`. Another payload or result of a listener does not compile. The names are
@@ -22,4 +18,4 @@ type EventIn<Events, Channel extends string> = {
   [Name in EventName<Events>]: Name extends `${Channel}:${infer Event}` ? Event : never;
 }[EventName<Events>];
 
-type ListenerOfEvent<Events, Name extends EventName<Events>> = (payload: PayloadOf<Events, Name>, delivery: Delivery<Events>) => ListenerResult<Events, Name>;
+type ListenerOfEvent<Events, Name extends EventName<Events>> = (payload: PayloadOf<Events, Name>, delivery: Delivery<Events>) => AnswerOf<Events, Name>;

@@ -1,3 +1,4 @@
+import { expect, expectOptions, flag, number, oneOf, shown, text, texts, type Check } from './declared.js';
 import { VariableException } from './exceptions.js';
 import { host, type Property } from './host.js';
 
@@ -49,11 +50,38 @@ export type Variables<Schema extends Record<string, Variable> = Record<string, V
  * `module({ …, variables: settings })`, the host refuses the module without them. Within a call, `settings.PAGE_SIZE` is the value.
  */
 export function variables<const Schema extends Record<string, Variable>>(schema: Schema): Variables<Schema> {
+  expectSchema(schema);
   const values = { [SCHEMA]: schema };
   for (const [name, variable] of Object.entries(schema)) {
     Object.defineProperty(values, name, { enumerable: true, get: () => valueOf(name, variable) });
   }
   return values as unknown as Variables<Schema>;
+}
+
+const COMMON: Readonly<Record<string, Check>> = { description: text, optional: flag };
+const count: Check = (value) => (Number.isInteger(value) && (value as number) >= 0 ? undefined : 'a whole number from 0');
+const OF_TYPE: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
+  string: { ...COMMON, type: text, minLength: count, maxLength: count, enum: texts, default: text },
+  integer: { ...COMMON, type: text, minimum: number, maximum: number, default: number },
+  number: { ...COMMON, type: text, minimum: number, maximum: number, default: number },
+  boolean: { ...COMMON, type: text, default: flag },
+};
+
+/** Refuses a variable whose schema has a constraint that is not checked, or a default that does not fit. */
+function expectSchema(schema: unknown): void {
+  expectOptions('`variables`', schema, Object.fromEntries(Object.keys((schema ?? {}) as object).map((name) => [name, (one: unknown) => (typeof one === 'object' && one !== null ? undefined : 'a schema such as `{ type: \'string\' }`')])));
+  for (const [name, variable] of Object.entries(schema as Record<string, Variable>)) {
+    const where = `the variable \`${name}\``;
+    expect(`the \`type\` of ${where}`, variable.type, oneOf(...Object.keys(OF_TYPE)));
+    expectOptions(where, variable, OF_TYPE[variable.type] ?? {});
+    const { default: usual } = variable;
+    if (usual !== undefined && parse(String(usual), variable) !== usual) throw new TypeError(`the default ${shown(usual)} of ${where} does not fit its own schema`);
+  }
+}
+
+/** Whether a value was made by {@link variables}. */
+export function isVariables(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && SCHEMA in value;
 }
 
 function valueOf(name: string, variable: Variable): string | number | boolean | undefined {

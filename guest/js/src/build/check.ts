@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
-import type { Manifest } from '../manifest.js';
+import type { Declarations } from '../component.js';
 import { joinPath } from '../module.js';
 import { framesOf, setLineTable, USER_FILE } from '../stack.js';
 import { BuildError, type Bundle } from './bundle.js';
 import { refusals } from './refusals.js';
+import { canReturnNothing } from './returns.js';
 import { EXPORTED, INTERFACES, scriptOf } from './script.js';
 
 export interface Checked {
@@ -32,9 +33,7 @@ const NEEDED = ['DOMException', 'btoa', 'atob', 'performance', 'queueMicrotask']
 export function check(bundle: Bundle, root: string, options: { longest?: number } = {}): Checked {
   const code = scriptOf(bundle.code);
   const globals = createContext(Object.fromEntries(NEEDED.map((name) => [name, (globalThis as Record<string, unknown>)[name]])));
-  let manifest: Manifest;
-  let warnings: string[];
-  let problems: string[];
+  let found: Declarations;
   const printed: string[] = [];
   Object.assign(globals, { __pointworkPrinted: printed, [INTERFACES]: NO_HOST, [EXPORTED]: undefined });
   try {
@@ -42,19 +41,22 @@ export function check(bundle: Bundle, root: string, options: { longest?: number 
     runInContext(code, globals, { filename: USER_FILE, timeout });
     // As text: values of the other context have other prototypes.
     const text = runInContext('JSON.stringify(globalThis.__pointworkChecked())', globals, { timeout }) as string;
-    ({ manifest, warnings, problems } = JSON.parse(text) as { manifest: Manifest; warnings: string[]; problems: string[] });
+    found = JSON.parse(text) as Declarations;
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
       throw new BuildError(`top-level code still runs after ${(options.longest ?? LONGEST) / 1000} s: look for a loop without an end, outside of handlers or in a constructor`);
     }
     throw new BuildError(told(error, bundle));
   }
+  const { manifest, warnings, problems, guards } = found;
   const refused = [...refusals(manifest), ...problems];
   if (refused.length > 0) throw new BuildError(refused.join('\n'));
   const routes = manifest.controllers.flatMap(({ prefix, routes }) =>
     routes.flatMap(({ method, paths }) => (paths.length === 0 ? [''] : paths).map((path) => `${method ?? 'ALL'} ${joinPath(prefix, path)}`)),
   );
-  return { routes, printed, warnings: [...warnings, ...unimported(bundle, root)] };
+  const unsure = guards.filter(({ source }) => canReturnNothing(source));
+  const unreturned = unsure.map(({ name }) => `the guard \`${name}\` can end without a value, which refuses the request with 403: end it with \`return true\`, or throw`);
+  return { routes, printed, warnings: [...warnings, ...unreturned, ...unimported(bundle, root)] };
 }
 
 /** The message of an error of the program, with the innermost place in its sources. */

@@ -1,4 +1,5 @@
 /** What the host refuses in a manifest, found in the build. The rules are those of the crate `pointwork-patterns` and of the host. */
+import { RequestMethod } from '../http-status.js';
 import type { Manifest } from '../manifest.js';
 
 const NAME = /^[A-Za-z_][\w-]*$/;
@@ -22,6 +23,9 @@ export function refusals({ controllers, channels }: Manifest): string[] {
       named(`a handler of \`${name}\``, route.name);
       const { method } = route;
       if (method !== null && !TOKEN.test(method)) found.push(`\`${name}.${route.name}\`: the method ${JSON.stringify(method)} is no token of HTTP, such as \`GET\``);
+      else if (method !== null && !Object.hasOwn(RequestMethod, method) && Object.hasOwn(RequestMethod, method.toUpperCase())) {
+        found.push(`\`${name}.${route.name}\`: no client sends the method ${JSON.stringify(method)}, expected \`${method.toUpperCase()}\``);
+      }
       if (ofPrefix !== undefined) continue;
       for (const path of route.paths) {
         const problem = patternProblem(path, prefix);
@@ -71,6 +75,11 @@ function segmentProblem(segment: string, names: Set<string>): string | undefined
     if (names.has(name)) return `the name \`${name}\` occurs twice`;
     names.add(name);
     return undefined;
+  }
+  const brace = /[{}<>]/.exec(segment)?.[0];
+  if (brace !== undefined) {
+    const name = /^[{<](?:\w+:)?([A-Za-z_][\w-]*)[}>]$/.exec(segment)?.[1];
+    return `\`${segment}\` would be a text and no parameter, expected \`:${name ?? 'name'}\` for a parameter, or \`${encodeURIComponent(brace)}\` in place of \`${brace}\``;
   }
   const marker = /[:*?#]|\p{White_Space}/u.exec(segment)?.[0];
   if (marker !== undefined) return `\`${marker}\` is within \`${segment}\`, expected it percent-encoded or not at all`;

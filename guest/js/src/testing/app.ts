@@ -3,8 +3,9 @@ import { CallException, ReplyException, thrown } from '../exceptions.js';
 import { headerProblem, pairs, rawHeader, type HeadersLike } from '../header.js';
 import type { RawHeader, RawOutcome } from '../host.js';
 import type { Provider } from '../inject.js';
+import type { AnswerOf, EventName, PayloadOf } from '../events.js';
 import { describe, type Manifest } from '../manifest.js';
-import { joinPath, module, Module, type ModuleOptions } from '../module.js';
+import { joinPath, module, Module, type KnownOptions, type MapOfOptions, type ModuleOptions } from '../module.js';
 import { liftPayload, lowerPayload } from '../payload.js';
 import { fromUtf8, utf8 } from '../platform/utf8.js';
 import { inWorld, installTestHost, TestContext, TestDelivery, TestWorld, type TestListener } from './host.js';
@@ -35,8 +36,8 @@ interface Candidate {
   segments: string[];
 }
 
-/** A module under test. */
-export class TestApp {
+/** A module under test. `Events` is the event map that its classes take. */
+export class TestApp<Events = unknown> {
   readonly #module: Module;
   readonly #dispatcher: Dispatcher;
   readonly #listeners = new Map<string, TestListener>();
@@ -63,7 +64,9 @@ export class TestApp {
     return describe(this.#module, {});
   }
 
-  /** What answers an event that the code under test calls. */
+  /** What answers an event that the code under test calls. Of an event of the map, it takes the payload and gives the result. */
+  on<Name extends EventName<Events>>(event: Name, listener: (payload: PayloadOf<Events, Name>) => AnswerOf<Events, Name>): this;
+  on<Name extends string>(event: Name extends keyof Events ? never : Name, listener: TestListener): this;
   on(event: string, listener: TestListener): this {
     this.#listeners.set(event, listener);
     return this;
@@ -224,6 +227,8 @@ function keep(outcome: RawOutcome, context: TestContext): void {
 }
 
 /** A module, or its parts, under test: `const app = testApp({ controllers: [Products] })`. */
+export function testApp<Events>(tested: Module<Events>, options?: TestOptions): TestApp<Events>;
+export function testApp<const Options extends ModuleOptions>(tested: KnownOptions<Options>, options?: TestOptions): TestApp<MapOfOptions<Options>>;
 export function testApp(tested: Module | ModuleOptions, options?: TestOptions): TestApp {
   return new TestApp(tested, options);
 }

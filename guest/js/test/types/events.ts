@@ -1,8 +1,9 @@
 /** What must compile, and what must not. An `@ts-expect-error` without an error is an error. */
 import {
-  bool, Channel, Controller, Get, inject, int, On, Payload, Reply, typed, UseGuards, variables,
+  bool, Channel, Controller, Get, inject, int, module, On, Payload, Reply, typed, UseGuards, variables,
   type Context, type Delivery, type IOEvent, type StandardSchema,
 } from '@pointwork/guest';
+import { testApp } from '@pointwork/guest/testing';
 
 interface Product {
   id: number;
@@ -125,3 +126,40 @@ export const there: 'a' | 'b' = settings.WORD;
 export const pieces = [Reply.stream(['a', new Uint8Array(1)]), Reply.stream((async function* () { yield 'a'; })())];
 // @ts-expect-error `Reply.stream` takes an iterable of pieces, not a string
 export const characters = Reply.stream('hello');
+
+const shop = module({ controllers: [Products], channels: [TypedDb] });
+export const apps = [
+  testApp(shop).on('db:one', ({ id }) => ({ id, name: 'tea' })).on('db:one', async () => null).on('db:count', () => 7),
+  testApp(shop).on('db:one', () => { throw new Error('lost'); }).on('product:viewed', ({ id }) => void id).on('users:of', (any) => any.name),
+  testApp({ controllers: [Products] }).on('db:count', () => 7),
+  testApp({ channels: [Db] }).on('product:viewed', ({ id }) => id),
+];
+// @ts-expect-error the result is a product
+testApp(shop).on('db:one', () => 'tea');
+// @ts-expect-error the name is missing
+testApp(shop).on('db:one', async ({ id }) => ({ id }));
+// @ts-expect-error the payload has a number
+testApp(shop).on('db:one', (payload: { id: string }) => ({ id: 1, name: payload.id }));
+// @ts-expect-error the result is a number
+testApp({ controllers: [Products] }).on('db:count', () => '7');
+// @ts-expect-error the payload has no name
+testApp({ channels: [Db] }).on('product:viewed', ({ name }) => name);
+
+class NeedsPrices {
+  constructor(readonly prices: Prices) {}
+}
+// @ts-expect-error nothing fills the parameters of a constructor
+module({ controllers: [NeedsPrices] });
+// @ts-expect-error there is no such option
+module({ controllers: [Products], imports: [] });
+
+class Throws {
+  canActivate(ctx: Context) {
+    ctx.bearer();
+  }
+}
+// @ts-expect-error a guard that returns nothing refuses every request
+UseGuards(Throws);
+// @ts-expect-error there is no such option
+Get('', { named: 'a' });
+UseGuards((ctx: Context) => ctx.bearer(), async (ctx: Context) => ctx.method === 'GET' || null);
