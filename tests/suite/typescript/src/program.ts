@@ -51,7 +51,7 @@ export type End =
   | [name: 'throw', status: number]
   | [name: 'result', contentType: string]
   | [name: 'fail', code: string, status: number]
-  | [name: 'deferred' | 'trap' | 'loop' | 'hog' | 'overflow'];
+  | [name: 'deferred' | 'raise' | 'trap' | 'loop' | 'hog' | 'overflow'];
 
 /** What is missing is the default: it replies with 200 and the text. */
 export interface Program {

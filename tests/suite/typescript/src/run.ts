@@ -6,6 +6,9 @@ import type { Pairs, Program, Step } from './program.js';
 
 export const NONE = '(none)';
 
+/** The engine's class of errors of memory and stack. */
+declare const InternalError: ErrorConstructor;
+
 /** The number of runs in this instance. */
 let count = 0;
 
@@ -13,7 +16,7 @@ export abstract class Run {
   protected text: Text = '';
   protected context: Context | undefined;
   private writer: BodyWriter | undefined;
-  /** The message and the type of the next trap. */
+  /** The message and the type of the next trap or exception. */
   private panic: { message: string; exception: string } = { message: 'a trap on purpose', exception: 'Error' };
   readonly #program: Required<Program>;
 
@@ -32,11 +35,11 @@ export abstract class Run {
     switch (this.#program.end[0]) {
       case 'deferred':
         return undefined;
-      case 'trap': {
-        const error = new Error(this.panic.message);
-        error.name = this.panic.exception;
-        throw error;
-      }
+      case 'raise':
+        throw this.named(new Error(this.panic.message));
+      case 'trap':
+        // The SDK traps for errors of the engine, and reports any other exception.
+        throw this.named(new InternalError(this.panic.message));
       case 'loop':
         for (;;);
       case 'hog':
@@ -46,6 +49,11 @@ export abstract class Run {
       default:
         return this.ended(this.#program);
     }
+  }
+
+  private named(error: Error): Error {
+    error.name = this.panic.exception;
+    return error;
   }
 
   protected get ctx(): Context {
