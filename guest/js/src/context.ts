@@ -12,7 +12,7 @@ import { boundaryOf, Part, readParts } from './multipart.js';
 import { fromUtf8 } from './platform/utf8.js';
 import { DEFERRED, isStreamed, rawHeaders, Reply, toReply, type ReplyInit } from './reply.js';
 import { env } from './variables.js';
-import { piped, validated, type Pipe, type StandardSchema } from './validation.js';
+import { expectSchema, piped, validated, type Pipe, type StandardSchema } from './validation.js';
 
 const EXTENSION = 'the key of an extension';
 const FORM = 'application/x-www-form-urlencoded';
@@ -218,7 +218,9 @@ export class Context<Events = AnyEvents> {
   /** The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the schema. */
   json<T = unknown>(): Promise<T>;
   json<T>(schema: StandardSchema<unknown, T>): Promise<T>;
-  json<T>(schema?: StandardSchema<unknown, T>): Promise<T> {
+  json<T>(...given: [schema?: StandardSchema<unknown, T>]): Promise<T> {
+    const [schema] = given;
+    if (given.length > 0) expectSchema(schema);
     return promised('text', () => {
       this._expect(isJson, 'application/json');
       return chain(host.text(this.open), (text): Maybe<T> => {
@@ -231,7 +233,9 @@ export class Context<Events = AnyEvents> {
   /** The whole body from a form. With a schema, an object of its fields, as in `readQuery`. */
   form(): Promise<URLSearchParams>;
   form<T>(schema: StandardSchema<unknown, T>): Promise<T>;
-  form<T>(schema?: StandardSchema<unknown, T>): Promise<URLSearchParams | T> {
+  form<T>(...given: [schema?: StandardSchema<unknown, T>]): Promise<URLSearchParams | T> {
+    const [schema] = given;
+    if (given.length > 0) expectSchema(schema);
     return promised<URLSearchParams | T>('text', () => {
       this._expect((type) => type === FORM, FORM);
       return chain(host.text(this.open), (text): Maybe<URLSearchParams | T> => {

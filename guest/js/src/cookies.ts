@@ -16,6 +16,7 @@ export interface SetCookie {
   sameSite?: 'strict' | 'lax' | 'none';
 }
 
+const ATTRIBUTES: readonly string[] = ['path', 'domain', 'maxAge', 'expires', 'httpOnly', 'secure', 'sameSite'] satisfies readonly (keyof SetCookie)[];
 const NAME = /^[A-Za-z0-9!$&'*+\-._~]+$/;
 // eslint-disable-next-line no-control-regex
 const WRONG = /[;\u0000-\u001f\u007f]/;
@@ -25,6 +26,8 @@ export function cookieHeader(name: string, value: string, options: SetCookie = {
   if (!NAME.test(name)) {
     return { problem: `\`${JSON.stringify(name).slice(1, -1)}\` cannot be the name of a cookie, expected letters, digits or \`-\`, such as \`session\`` };
   }
+  const unknown = Object.keys(options).find((option) => !ATTRIBUTES.includes(option));
+  if (unknown !== undefined) return { problem: `cookie \`${name}\` has the option \`${unknown}\`, expected one of \`${ATTRIBUTES.join('`, `')}\`` };
   let header = `${name}=${encodeURIComponent(value.toWellFormed())}`;
   for (const [attribute, text] of [
     ['Path', options.path],
@@ -41,6 +44,9 @@ export function cookieHeader(name: string, value: string, options: SetCookie = {
   if (options.expires) header += `; Expires=${options.expires.toUTCString()}`;
   if (options.httpOnly) header += '; HttpOnly';
   if (options.secure) header += '; Secure';
+  if (options.sameSite !== undefined && !['strict', 'lax', 'none'].includes(options.sameSite)) {
+    return { problem: `the \`sameSite\` of cookie \`${name}\` is ${JSON.stringify(options.sameSite)}, expected \`strict\`, \`lax\` or \`none\`` };
+  }
   if (options.sameSite) header += `; SameSite=${options.sameSite[0]?.toUpperCase()}${options.sameSite.slice(1)}`;
   return header;
 }

@@ -1,5 +1,5 @@
 import type { Context } from './context.js';
-import { anything, constructorProblem, expectClasses, expectGuards, expectOptions, shown, textFields, type Check } from './declared.js';
+import { anything, constructorProblem, expectClasses, expectGuards, expectOptions, shown, textFields, texts, type Check } from './declared.js';
 import { declarationOf, declaredClasses, methodsIn, type AnyClass, type ClassDeclaration, type ClassKind, type MethodDeclaration } from './decorators.js';
 import type { MapOfClasses } from './events.js';
 import type { HttpException } from './exceptions.js';
@@ -34,8 +34,6 @@ export interface ModuleOptions {
 
 const list: Check = (value) => (Array.isArray(value) ? undefined : 'an array');
 
-const EVENT = /^[^\s:]+:\S+$/;
-
 const OPTIONS: Readonly<Record<keyof ModuleOptions, Check>> = {
   controllers: list,
   channels: list,
@@ -44,7 +42,7 @@ const OPTIONS: Readonly<Record<keyof ModuleOptions, Check>> = {
   errors: (value) => (typeof value === 'function' ? undefined : 'a function, such as `(error) => Reply.json({ title: error.message })`'),
   providers: list,
   variables: (value) => (isVariables(value) ? undefined : 'what `variables({ … })` returns'),
-  uses: (value) => (Array.isArray(value) && value.every((one) => typeof one === 'string' && EVENT.test(one)) ? undefined : 'an array of events, such as `db:product:one`'),
+  uses: texts,
   metadata: textFields,
 };
 

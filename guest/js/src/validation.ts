@@ -1,3 +1,4 @@
+import { shown } from './declared.js';
 import { HttpException } from './exceptions.js';
 import { chain, isThenable, type Maybe } from './host.js';
 import { lineAndColumn, valueEnd } from './json.js';
@@ -44,8 +45,16 @@ export class ValidationException extends HttpException {
 
 /** The value as its schema makes it. `text` is the JSON of which the value was read. */
 export function validated<Output>(schema: StandardSchema<unknown, Output>, value: unknown, text?: string): Maybe<Output> {
+  expectSchema(schema);
   const result = schema['~standard'].validate(value);
   return chain(result, (result) => checked(result, text));
+}
+
+/** Refuses what is no schema. A schema that is `undefined`, as a name that does not exist is, would let every value pass. */
+export function expectSchema(schema: unknown): void {
+  const standard = (schema as { '~standard'?: { validate?: unknown } } | null | undefined)?.['~standard'];
+  if (typeof standard?.validate === 'function') return;
+  throw new TypeError(`a value was to be validated by ${shown(schema)}, expected a Standard Schema, such as one of zod, or \`fromTypeBox(…)\``);
 }
 
 function checked<Output>(result: SchemaResult<Output>, text: string | undefined): Output {
@@ -109,6 +118,7 @@ export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string
       throw unfit(`${kind} \`${name}\``, error instanceof Error ? error.message : String(error), text);
     }
   }
+  expectSchema(pipe);
   const result = pipe['~standard'].validate(text);
   if (isThenable(result)) throw new TypeError(`${kind} \`${name}\`: the schema is asynchronous, expected one that answers at once`);
   if (!result.issues) return result.value;

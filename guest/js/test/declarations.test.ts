@@ -4,7 +4,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { develop } from '@pointwork/guest/build';
-import { variables, type Variable } from '@pointwork/guest';
+import { Controller, Get, Post, Reply, variables, type Context, type Variable } from '@pointwork/guest';
+import { testApp } from '@pointwork/guest/testing';
 import { project, root } from './project.js';
 
 const HEAD = `import * as guest from '@pointwork/guest';
@@ -126,7 +127,8 @@ test('options of `module` and providers', async () => {
     '{ controllers: [A], interceptors: [() => 1] }': '`interceptors` of `module` was given a function, expected a class with `intercept`',
     '{ controllers: [A], errors: { TypeError: () => 1 } }': 'the option `errors` of `module` was given an object, expected a function, such as `(error) => Reply.json({ title: error.message })`',
     "{ controllers: [A], variables: { SIZE: { type: 'integer' } } }": 'the option `variables` of `module` was given an object, expected what `variables({ … })` returns',
-    "{ controllers: [A], uses: ['db one'] }": 'the option `uses` of `module` was given an array, expected an array of events, such as `db:product:one`',
+    "{ controllers: [A], uses: 'db:one' }": 'the option `uses` of `module` was given `"db:one"`, expected an array of texts',
+    "{ controllers: [A], uses: ['db one'] }": 'the event "db one" that the module uses is not valid, expected a text without white space, such as `db:product:one`',
     "{ controllers: [A], metadata: { a: 1 } }": 'the option `metadata` of `module` was given an object, expected an object whose values are texts',
     "{ controllers: [A], providers: [{ provide: 'a', useFactory: (b) => b, inject: ['b'] }] }": 'the option `useFactory` of a provider of `module` was given a function, expected a function without parameters, which calls `inject` for what it needs',
     "{ controllers: [A], providers: [{ provide: 'a', useExisting: A }] }": 'a provider of `module` has no option `useExisting`, expected one of `provide`, `useClass`, `useValue`, `useFactory`: use `useFactory: () => inject(…)`',
@@ -156,4 +158,32 @@ test('schemas of variables', () => {
   refused({ A: { type: 'string', enum: ['a'], default: 'b' } }, /the default `"b"` of the variable `A`/);
   refused({ A: { type: 'boolean', default: 'true' } }, /the option `default` of the variable `A` was given `"true"`, expected `true` or `false`/);
   variables({ A: { type: 'integer', minimum: 1, maximum: 9, default: 5, description: 'd' }, B: { type: 'string', enum: ['a', 'b'], optional: true }, C: { type: 'number', default: 0.5 }, D: { type: 'boolean', default: false } });
+});
+
+test('schemas and cookies that are none', async () => {
+  const schemas = {} as Record<string, never>;
+  @Controller()
+  class Page {
+    @Post('json') json(ctx: Context) { return ctx.json(schemas['user'] as never); }
+    @Post('form') form(ctx: Context) { return ctx.form(schemas['user'] as never); }
+    @Post('class') class(ctx: Context) { return ctx.json(Page as never); }
+    @Get('query') query(ctx: Context) { return ctx.readQuery({ type: 'object' } as never); }
+    @Get('param/:id') param(ctx: Context) { return ctx.param('id', 7 as never); }
+    @Get('cookie') cookie() { return Reply.text('').cookie('a', 'b', { httponly: true } as never); }
+    @Get('same') same() { return Reply.text('').cookie('a', 'b', { sameSite: 'Strict' as never }); }
+  }
+  const app = testApp({ controllers: [Page] });
+  const exception = async (method: string, path: string, request = {}): Promise<string> => {
+    const answer = await app.request(method, path, request);
+    assert.equal(answer.status, 500);
+    return String(answer.exception ?? answer.lines[0]?.message);
+  };
+  const wrong = (shown: string): string => `TypeError: a value was to be validated by ${shown}, expected a Standard Schema, such as one of zod, or \`fromTypeBox(…)\``;
+  assert.equal(await exception('POST', '/json', { json: {} }), wrong('`undefined`'));
+  assert.equal(await exception('POST', '/form', { form: {} }), wrong('`undefined`'));
+  assert.equal(await exception('POST', '/class', { json: {} }), wrong('the class `Page`'));
+  assert.equal(await exception('GET', '/query'), wrong('an object'));
+  assert.equal(await exception('GET', '/param/7'), wrong('`7`'));
+  assert.match(await exception('GET', '/cookie'), /cookie `a` has the option `httponly`, expected one of `path`, .*`httpOnly`/);
+  assert.match(await exception('GET', '/same'), /the `sameSite` of cookie `a` is "Strict", expected `strict`, `lax` or `none`/);
 });

@@ -9,7 +9,7 @@ const TOKEN = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/;
 const SPACE = /\p{White_Space}/u;
 
 /** A line for each refusal. */
-export function refusals({ controllers, channels }: Manifest): string[] {
+export function refusals({ controllers, channels, eventsUsed }: Manifest): string[] {
   const found: string[] = [];
   const named = (what: string, name: string): void => {
     const wrong = name === '' ? 'is empty' : UNPRINTABLE.test(name) ? 'has a character that cannot be printed' : undefined;
@@ -39,6 +39,8 @@ export function refusals({ controllers, channels }: Manifest): string[] {
       found.push(...wrong.map(({ event }) => `\`${name}\`: the event ${JSON.stringify(event)} is not valid, expected a text without white space, such as \`product:all\``));
     } else found.push(`the channel ${JSON.stringify(name)} is not valid, expected a text without \`:\` and white space, such as \`db\``);
   }
+  const unfit = eventsUsed.filter((name) => !isWord(name));
+  found.push(...unfit.map((name) => `the event ${JSON.stringify(name)} that the module uses is not valid, expected a text without white space, such as \`db:product:one\``));
   return found;
 }
 
