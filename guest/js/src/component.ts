@@ -63,17 +63,10 @@ setHost({
   raised: (error) => hostLog.raised(reportOf(error)),
 });
 
-/** Runs a call. What it throws is an error of the engine, which traps: the instance serves no other call. */
-function called<T>(run: () => T): T {
-  beginCall();
-  try {
-    return run();
-  } catch (error) {
-    host.panicked(error);
-    throw error;
-  } finally {
-    endCall();
-  }
+/** An error of the engine is reported, and traps: the instance serves no other call. */
+function trapped(error: unknown): never {
+  host.panicked(error);
+  throw error;
 }
 
 interface Exports {
@@ -149,10 +142,29 @@ export function component(module: unknown, facts: PackageFacts): Exports {
   globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], ...instancesOf(module) });
   return {
     manifest: { describe: () => manifest },
-    handlers: { handle: (handler, context) => called(() => dispatcher.handle(handler, context) as RawOutcome) },
+    handlers: {
+      handle(handler, context) {
+        beginCall();
+        try {
+          return dispatcher.handle(handler, context) as RawOutcome;
+        } catch (error) {
+          return trapped(error);
+        } finally {
+          endCall();
+        }
+      },
+    },
     listeners: {
       deliver(listener, delivery, payload) {
-        const result = called(() => dispatcher.deliver(listener, delivery, payload) as Delivered);
+        let result: Delivered;
+        beginCall();
+        try {
+          result = dispatcher.deliver(listener, delivery, payload) as Delivered;
+        } catch (error) {
+          return trapped(error);
+        } finally {
+          endCall();
+        }
         // A thrown value is the `err` of the contract's result.
         if ('failed' in result) throw result.failed;
         return result.ok;

@@ -3,7 +3,7 @@ import type { RawFailure, RawThrown } from './host.js';
 import { reason } from './http-status.js';
 import { jsonText } from './json.js';
 import { log } from './log.js';
-import { isEngineFailure } from './report.js';
+import { isEngineFailure, isInstance } from './report.js';
 import { placeOf } from './stack.js';
 
 /** The body of an error: `message`, and any further fields. */
@@ -252,10 +252,10 @@ export class UncaughtException extends InternalServerErrorException {
 /** An exception that ends a call. An error of the engine's memory or stack is thrown: it traps the instance. */
 export function uncaught(error: unknown): UncaughtException {
   if (isEngineFailure(error)) throw error;
-  return error instanceof UncaughtException ? error : new UncaughtException(error);
+  return isInstance(error, UncaughtException) ? error : new UncaughtException(error);
 }
 
 /** The error of a request or an event for a thrown value. */
 export function httpOf(error: unknown): HttpException {
-  return error instanceof HttpException && !isEngineFailure(error) ? error : uncaught(error);
+  return isInstance(error, HttpException) && !isEngineFailure(error) ? error : uncaught(error);
 }

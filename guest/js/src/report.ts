@@ -25,29 +25,54 @@ const MOST_CAUSES = 1000;
 
 /**
  * Whether the engine ran out of memory or stack, by an error, its causes, or the errors that it collects. The instance may be damaged then,
- * also if a program caught the engine's error and threw another one.
+ * also if a program caught the engine's error and threw another one. An engine without memory for its error throws `null`: the host knows that
+ * it refused the memory, and traps when `null` is reported.
  */
 export function isEngineFailure(error: unknown): boolean {
-  if (typeof error !== 'object' || error === null) return false;
-  const found = new Set<unknown>([error]);
-  // A set gives the values that are added meanwhile too.
-  for (const one of found) {
-    if (InternalError && one instanceof InternalError) return true;
-    if (one instanceof RangeError && fieldOf(one, 'message') === STACK_ENDS) return true;
-    const errors = fieldOf(one as object, 'errors');
-    for (const next of [...['cause', 'error', 'suppressed'].map((name) => fieldOf(one as object, name)), ...(Array.isArray(errors) ? errors.slice(0, MOST_CAUSES) : [])]) {
-      if (typeof next === 'object' && next !== null && found.size < MOST_CAUSES) found.add(next);
-    }
+  if (isOfEngine(error)) return true;
+  const left = behind(error);
+  if (left.length === 0) return false;
+  const seen = new Set<unknown>([error]);
+  for (let next = left.pop(); next !== undefined && seen.size < MOST_CAUSES; next = left.pop()) {
+    if (seen.has(next)) continue;
+    if (isOfEngine(next)) return true;
+    seen.add(next);
+    left.push(...behind(next));
   }
   return false;
 }
 
-/** A field whose getter may throw. */
-function fieldOf(of: object, name: string): unknown {
+function isOfEngine(error: unknown): boolean {
+  if (InternalError && isInstance(error, InternalError)) return true;
+  return isInstance(error, RangeError) && fieldsOf(error).message === STACK_ENDS;
+}
+
+/** `instanceof`, which throws for some proxies. */
+export function isInstance<T>(value: unknown, of: abstract new (...args: never[]) => T): value is T {
   try {
-    return (of as Record<string, unknown>)[name];
+    return value instanceof of;
   } catch {
-    return undefined;
+    return false;
+  }
+}
+
+const NONE: unknown[] = [];
+
+/** The causes of an error, and the errors that it collects. */
+function behind(error: unknown): unknown[] {
+  const { cause, disposed, suppressed, errors } = fieldsOf(error);
+  if (cause === undefined && disposed === undefined && suppressed === undefined && errors === undefined) return NONE;
+  return [cause, disposed, suppressed, ...(Array.isArray(errors) ? errors.slice(0, MOST_CAUSES) : NONE)].filter((one) => typeof one === 'object' && one !== null);
+}
+
+/** Reading the fields of an error runs code of the program, if it put functions there. */
+function fieldsOf(error: unknown): { message?: unknown; cause?: unknown; disposed?: unknown; suppressed?: unknown; errors?: unknown } {
+  if (typeof error !== 'object' || error === null) return {};
+  try {
+    const { message, cause, error: disposed, suppressed, errors } = error as Record<string, unknown>;
+    return { message, cause, disposed, suppressed, errors };
+  } catch {
+    return {};
   }
 }
 

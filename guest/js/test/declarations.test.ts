@@ -1,6 +1,6 @@
 /** Declarations that cannot work, or that the SDK would ignore: each is refused with the right form. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { develop } from '@pointwork/guest/build';
@@ -186,4 +186,15 @@ test('schemas and cookies that are none', async () => {
   assert.equal(await exception('GET', '/param/7'), wrong('`7`'));
   assert.match(await exception('GET', '/cookie'), /cookie `a` has the option `httponly`, expected one of `path`, .*`httpOnly`/);
   assert.match(await exception('GET', '/same'), /the `sameSite` of cookie `a` is "Strict", expected `strict`, `lax` or `none`/);
+});
+
+test('the table of declarations names tests that exist', () => {
+  const folder = join(root, 'test');
+  const sources = readdirSync(folder).filter((name) => name.endsWith('.test.ts')).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const names = new Set(sources.flatMap((source) => [...source.matchAll(/^ *test\((['"`])(.*?)\1, /gm)].map((found) => found[2]?.replaceAll('`', ''))));
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const rows = readme.slice(readme.indexOf('## What is declared'), readme.indexOf('## From NestJS')).split('\n').filter((line) => line.startsWith('| ')).slice(1);
+  const cited = rows.map((row) => row.split(' | ').at(-1) ?? '').flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map((found) => found[1]));
+  assert.ok(rows.length > 20 && cited.length > rows.length);
+  assert.deepEqual(cited.filter((name) => !names.has(name) && !['events.ts', 'test/types'].includes(name ?? '')), []);
 });
