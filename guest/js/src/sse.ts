@@ -37,7 +37,9 @@ function wait(retry: number | undefined, made: Error): string {
 
 function write(event: SseEvent, made: Error): string {
   if (typeof event !== 'object' || event === null) throw new TypeError('a server-sent event is an object, such as `{ data: text }`: text alone could be several events');
-  const { data, type, id, retry, comment } = event;
+  const { data, type, id, retry, comment, ...others } = event;
+  const other = Object.keys(others)[0];
+  if (other !== undefined) throw new TypeError(`a server-sent event has the field \`${other}\`, expected \`data\`, \`type\`, \`id\`, \`retry\` or \`comment\``);
   const head = field('event', type, made) + field('id', id, made) + wait(retry, made);
   const text = data === undefined ? '' : lines('data', typeof data === 'string' ? data : jsonText(data, 'the data of a server-sent event'));
   return `${head}${comment === undefined ? '' : lines('', comment)}${text}\n`;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { develop } from '@pointwork/guest/build';
-import { Controller, Get, Post, Reply, variables, type Context, type Variable } from '@pointwork/guest';
+import { Controller, Get, Post, Reply, sse, variables, type Context, type Variable } from '@pointwork/guest';
 import { testApp } from '@pointwork/guest/testing';
 import { project, root } from './project.js';
 
@@ -186,6 +186,19 @@ test('schemas and cookies that are none', async () => {
   assert.equal(await exception('GET', '/param/7'), wrong('`7`'));
   assert.match(await exception('GET', '/cookie'), /cookie `a` has the option `httponly`, expected one of `path`, .*`httpOnly`/);
   assert.match(await exception('GET', '/same'), /the `sameSite` of cookie `a` is "Strict", expected `strict`, `lax` or `none`/);
+});
+
+test('options of the test app, and fields of events that are sent', async () => {
+  @Controller()
+  class Page {
+    @Get() events() { return sse([{ event: 'x', data: 1 } as never]); }
+  }
+  const app = testApp({ controllers: [Page] });
+  assert.throws(() => testApp({ controllers: [Page] }, { vars: {} } as never), /`testApp` has no option `vars`, expected one of `providers`, `variables`/);
+  await assert.rejects(app.get('/', { header: {} } as never), /a request of a test has no option `header`, expected one of `headers`/);
+  await assert.rejects(app.get('/', { json: 1, body: '2' }), /a request of a test has `json` and `body`, expected one body/);
+  const answer = await app.get('/');
+  assert.deepEqual([answer.status, String(answer.exception)], [500, 'TypeError: a server-sent event has the field `event`, expected `data`, `type`, `id`, `retry` or `comment`']);
 });
 
 test('the table of declarations names tests that exist', () => {

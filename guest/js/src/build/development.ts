@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { SDK_VERSION } from '../manifest.js';
+import { WIT } from './bundle.js';
 import { EXPORTED, INTERFACES } from './script.js';
 
 /** The variable in which the host gives a component of {@link BOOTSTRAP} its program. */
@@ -46,9 +47,11 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** The file of the component without a program in a folder, made if it is not there. One of another version is removed. */
+/** The file of the component without a program in a folder, made if it is not there. One of another version or contract is removed. */
 export async function engine(folder: string, make: (jsSource: string) => Promise<Buffer>): Promise<string> {
-  const digest = createHash('sha256').update(BOOTSTRAP).digest('hex').slice(0, 8);
+  const hash = createHash('sha256').update(BOOTSTRAP);
+  for (const file of readdirSync(WIT).sort()) hash.update(readFileSync(join(WIT, file)));
+  const digest = hash.digest('hex').slice(0, 8);
   const name = `engine-${SDK_VERSION}-${digest}.wasm`;
   const file = join(folder, name);
   if (existsSync(file)) return file;

@@ -1,3 +1,4 @@
+import { anything, expectOptions, type Check } from '../declared.js';
 import { Dispatcher } from '../dispatch.js';
 import { CallException, ReplyException, thrown } from '../exceptions.js';
 import { headerProblem, pairs, rawHeader, type HeadersLike } from '../header.js';
@@ -29,6 +30,15 @@ export interface TestRequest {
   cancelled?: boolean;
 }
 
+function named(...names: readonly string[]): Readonly<Record<string, Check>> {
+  return Object.fromEntries(names.map((name) => [name, anything]));
+}
+
+const BODIES = ['json', 'form', 'formData', 'body'] as const;
+const OF_APP = named('providers', 'variables');
+const OF_REQUEST = named('headers', 'cookies', ...BODIES, 'cancelled');
+const OF_DELIVERY = named('attempt', 'request');
+
 interface Candidate {
   handler: number;
   method: string | null;
@@ -45,6 +55,7 @@ export class TestApp<Events = unknown> {
   readonly #routes: Candidate[];
 
   constructor(tested: Module | ModuleOptions, options: TestOptions = {}) {
+    expectOptions('`testApp`', options, OF_APP);
     installTestHost();
     this.#module = tested instanceof Module ? tested : module(tested);
     this.#dispatcher = new Dispatcher(this.#module, this.#module.instances(options.providers));
@@ -126,6 +137,7 @@ export class TestApp<Events = unknown> {
     payload?: unknown,
     options: { attempt?: number; request?: TestRequest } = {},
   ): Promise<{ result: unknown; reply: TestResponse }> {
+    expectOptions('a delivery of a test', options, OF_DELIVERY);
     const at = this.#module.listeners.findIndex(({ channel, event: name }) => `${channel.name}:${name}` === event);
     const listener = this.#module.listeners[at];
     if (!listener) {
@@ -188,6 +200,9 @@ function match(segments: readonly string[], wanted: readonly string[]): { name: 
 }
 
 async function contentOf(request: TestRequest): Promise<{ headers: RawHeader[]; body: Uint8Array }> {
+  expectOptions('a request of a test', request, OF_REQUEST);
+  const bodies = BODIES.filter((name) => request[name] !== undefined);
+  if (bodies.length > 1) throw new TypeError(`a request of a test has \`${bodies.join('` and `')}\`, expected one body`);
   const headers = new Map(pairs(request.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
   let body: Uint8Array = new Uint8Array(0);
   let type: string | undefined;
