@@ -111,11 +111,10 @@ export class Dispatcher {
         ctx.close();
         return plain;
       }
-      const outcome = toOutcome(value, `${RETURNED} \`${runner.name}\``);
-      return chain(outcome, (outcome) => this._finished(outcome, ctx, runner.name));
     } catch (error) {
       return this._failed(error, ctx);
     }
+    return this._ran(runner, () => toOutcome(value, `${RETURNED} \`${runner.name}\``), ctx);
   }
 
   private _returnedLater(value: PromiseLike<unknown>, runner: Runner, ctx: Context): Maybe<RawOutcome> {

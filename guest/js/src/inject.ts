@@ -1,4 +1,5 @@
 import { constructorProblem } from './declared.js';
+import { isThenable } from './host.js';
 
 /** What is made for a token: a class, or an object. */
 export type Provider =
@@ -47,7 +48,10 @@ export class Injector {
     }
     if (typeof provider === 'function') return made(provider);
     if ('useValue' in provider) return provider.useValue;
-    return 'useClass' in provider ? made(provider.useClass) : provider.useFactory();
+    if ('useClass' in provider) return made(provider.useClass);
+    const value = provider.useFactory();
+    if (!isThenable(value)) return value;
+    throw new InjectError(`the factory of \`${nameOf(token)}\` returned a promise, for which nothing waits: provide a function, and await its result in the handler`);
   }
 
   /** Runs code in which `inject` finds the providers of this injector. */

@@ -111,18 +111,25 @@ export function uuid(text: string): string {
 /** Text by a pipe; an error is 400 with the name of what was read. */
 export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string): T {
   if (typeof pipe === 'function') {
+    let value: T;
     try {
-      return pipe(text);
+      value = pipe(text);
     } catch (error) {
       if (error instanceof HttpException || isEngineFailure(error)) throw error;
       throw unfit(`${kind} \`${name}\``, error instanceof Error ? error.message : String(error), text);
     }
+    return now(value, 'pipe', kind, name);
   }
   expectSchema(pipe);
-  const result = pipe['~standard'].validate(text);
-  if (isThenable(result)) throw new TypeError(`${kind} \`${name}\`: the schema is asynchronous, expected one that answers at once`);
+  const result = now(pipe['~standard'].validate(text), 'schema', kind, name) as SchemaResult<T>;
   if (!result.issues) return result.value;
   throw unfit(`${kind} \`${name}\``, result.issues.map(({ message }) => message).join('; '), text);
+}
+
+/** The value of what must answer at once: an exception of the module if it does not. */
+function now<T>(value: T, what: string, kind: string, name: string): T {
+  if (isThenable(value)) throw new TypeError(`${kind} \`${name}\`: the ${what} is asynchronous, expected one that answers at once`);
+  return value;
 }
 
 function unfit(what: string, message: string, text: string): HttpException {

@@ -140,6 +140,8 @@ test('options of `module` and providers', async () => {
   for (const [options, expected] of Object.entries(cases)) assert.equal(await whole(options), expected, options);
   assert.equal(await whole('{ controllers: [A], channels: [D], guards: [G] }', 'class G {}'), '`G` has no function `canActivate`');
   assert.equal(await whole('{ controllers: [A], channels: [D], interceptors: [I] }', 'class I {}'), '`I` has no function `intercept`');
+  const later = await told(`@Controller() class A { p = inject('p'); @Get() x() {} }\nexport default module({ controllers: [A], providers: [{ provide: 'p', useFactory: async () => 1 }] });`);
+  assert.equal(later, '`A` cannot be made: the factory of `p` returned a promise, for which nothing waits: provide a function, and await its result in the handler');
   assert.equal(await whole("{ controllers: [A], channels: [D], guards: [], interceptors: [], errors: (error) => error, providers: [{ provide: 'a', useValue: undefined }, A], uses: ['a:b'], metadata: {} }"), '');
 });
 
@@ -169,6 +171,7 @@ test('schemas and cookies that are none', async () => {
     @Post('class') class(ctx: Context) { return ctx.json(Page as never); }
     @Get('query') query(ctx: Context) { return ctx.readQuery({ type: 'object' } as never); }
     @Get('param/:id') param(ctx: Context) { return ctx.param('id', 7 as never); }
+    @Get('later/:id') later(ctx: Context) { return ctx.param('id', (async (text: string) => text) as never); }
     @Get('cookie') cookie() { return Reply.text('').cookie('a', 'b', { httponly: true } as never); }
     @Get('same') same() { return Reply.text('').cookie('a', 'b', { sameSite: 'Strict' as never }); }
   }
@@ -184,6 +187,7 @@ test('schemas and cookies that are none', async () => {
   assert.equal(await exception('POST', '/class', { json: {} }), wrong('the class `Page`'));
   assert.equal(await exception('GET', '/query'), wrong('an object'));
   assert.equal(await exception('GET', '/param/7'), wrong('`7`'));
+  assert.match(await exception('GET', '/later/7'), /path parameter `id`: the pipe is asynchronous, expected one that answers at once/);
   assert.match(await exception('GET', '/cookie'), /cookie `a` has the option `httponly`, expected one of `path`, .*`httpOnly`/);
   assert.match(await exception('GET', '/same'), /the `sameSite` of cookie `a` is "Strict", expected `strict`, `lax` or `none`/);
 });

@@ -26,6 +26,8 @@ test('an exception is 500 without details and a report, and the instance serves 
       @Get('job') async job() { queueMicrotask(() => { throw new NotFoundException('of a job'); }); await null; return 'a'; }
       @Get('late') late() { queueMicrotask(() => { throw new Error('of a late job'); }); return 'a'; }
       @Get('timer') timer() { setTimeout(fails, 0); return 'a'; }
+      @Get('torn') torn() { return { status: 200, headers: new Headers(), arrayBuffer: async () => { throw new RangeError('of a body'); } }; }
+      @Get('meant') meant() { return { status: 200, headers: new Headers(), arrayBuffer: async () => { throw new NotFoundException('none'); } }; }
       @Get('sent') sent(ctx) { ctx.send('sent'); throw new Error('after the reply'); }
       @Get('handed') handed(ctx) { ctx.handOver('response:send', 1); throw new Error('after the hand-over'); }
       @Get('opened') async opened(ctx) { await ctx.openReply().write('a'); throw new Error('within the body'); }
@@ -37,6 +39,7 @@ test('an exception is 500 without details and a report, and the instance serves 
     thrown: 'TypeError: lost; caused by Error: why', text: 'null: not an Error was thrown: text', nothing: 'null: not an Error was thrown: undefined', null: 'null: not an Error was thrown: null',
     later: 'TypeError: later', guarded: 'RangeError: of a guard', made: 'RangeError: of a guard', around: 'RangeError: of an interceptor',
     revoked: 'null: an error was thrown whose fields cannot be read', getters: 'null: an error was thrown whose fields cannot be read',
+    torn: 'RangeError: of a body',
     never: 'Error: the promise of `Page.never` never settles: nothing is left to run that could settle it', job: 'NotFoundException: of a job', late: 'Error: of a late job', timer: 'RangeError: of a guard',
   };
   for (const [name, expected] of Object.entries(before)) {
@@ -49,6 +52,7 @@ test('an exception is 500 without details and a report, and the instance serves 
     assert.equal(handle(name).tag, 'deferred');
     assert.equal(raised.splice(0).map(({ message }) => message).join('; '), expected);
   }
+  assert.equal(request('meant'), '404 none');
   assert.equal(message('ok'), '');
   assert.deepEqual([crashes, lines], [[], []]);
 });
