@@ -110,7 +110,8 @@ export function uuid(text: string): string {
 
 /** Text by a pipe; an error is 400 with the name of what was read. */
 export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string): T {
-  if (typeof pipe === 'function') {
+  // A schema may be a function too.
+  if (typeof pipe === 'function' && !('~standard' in pipe)) {
     let value: T;
     try {
       value = pipe(text);
@@ -120,8 +121,9 @@ export function piped<T>(pipe: Pipe<T>, text: string, kind: string, name: string
     }
     return now(value, 'pipe', kind, name);
   }
-  expectSchema(pipe);
-  const result = now(pipe['~standard'].validate(text), 'schema', kind, name) as SchemaResult<T>;
+  const schema = pipe as StandardSchema<unknown, T>;
+  expectSchema(schema);
+  const result = now(schema['~standard'].validate(text), 'schema', kind, name) as SchemaResult<T>;
   if (!result.issues) return result.value;
   throw unfit(`${kind} \`${name}\``, result.issues.map(({ message }) => message).join('; '), text);
 }

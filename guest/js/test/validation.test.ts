@@ -40,6 +40,11 @@ for (const [name, schema] of Object.entries(SCHEMAS)) {
       async list(ctx: Context): Promise<unknown> {
         return ctx.readQuery(flag);
       }
+
+      @Get(':word')
+      show(ctx: Context): unknown {
+        return ctx.param('word', name === 'arktype' ? type("'yes' | 'no'") : z.enum(['yes', 'no']));
+      }
     }
 
     const app = testApp(module({ controllers: [Orders] }));
@@ -62,6 +67,7 @@ for (const [name, schema] of Object.entries(SCHEMAS)) {
     assert.match(JSON.stringify(missing.json().fields), /name/);
     assert.equal((await app.get('/orders?flag=maybe')).status, 422);
     assert.deepEqual((await app.get('/orders?flag=yes')).json(), { flag: 'yes' });
+    assert.deepEqual([(await app.get('/orders/maybe')).status, (await app.get('/orders/yes')).text()], [400, 'yes']);
   });
 }
 
