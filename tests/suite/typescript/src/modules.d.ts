@@ -1,3 +1,6 @@
+/** The engine's class of errors of memory and stack. The SDK traps for them, as a panic in Rust does; any other exception is reported. */
+declare const InternalError: ErrorConstructor;
+
 type Payload = { tag: 'json'; val: string } | { tag: 'bytes'; val: { contentType: string; data: Uint8Array } };
 
 declare module 'pointwork:module/context-sync@0.2.0' {

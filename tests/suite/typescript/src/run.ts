@@ -6,9 +6,6 @@ import type { Pairs, Program, Step } from './program.js';
 
 export const NONE = '(none)';
 
-/** The engine's class of errors of memory and stack. */
-declare const InternalError: ErrorConstructor;
-
 /** The number of runs in this instance. */
 let count = 0;
 

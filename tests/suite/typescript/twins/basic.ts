@@ -166,7 +166,7 @@ class Replies {
 
   @Get('panic')
   panic() {
-    throw new Error('this handler panics on purpose');
+    throw new InternalError('this handler panics on purpose');
   }
 
   @Post('echo')

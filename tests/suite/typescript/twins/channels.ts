@@ -138,7 +138,7 @@ class Db {
 
   @On('trap')
   trap() {
-    throw new Error('this listener panics on purpose');
+    throw new InternalError('this listener panics on purpose');
   }
 
   @On('fail')

@@ -56,7 +56,7 @@ class Admin implements CanActivate {
 
 class Traps implements CanActivate {
   canActivate(): boolean {
-    throw new Error('this guard panics on purpose');
+    throw new InternalError('this guard panics on purpose');
   }
 }
 
