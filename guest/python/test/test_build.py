@@ -89,14 +89,14 @@ LISTENER = "@channel('a')\nclass A:\n    @on('b')\n    def b(self, n: complex): 
             "bad.py:5: int() argument must be",
         ),
         (
-            f"{CLASS}    @get()\n    def a(self, u: int | str): ...\n{APP}",
-            "bad.py:4: `A.a`: the parameter `u`: Unsupported type: int | str",
+            f"{CLASS}    @get()\n    def a(self, u: list[int] | list[str]): ...\n{APP}",
+            "bad.py:4: `A.a`: the parameter `u`: `list[int]` | `list[str]`: two lists cannot be told apart",
         ),
         (
             f"def user(x: complex): ...\n{CLASS}    @get()\n    def a(self, u=Depends(user)): ...\n{APP}",
-            "bad.py:2: `user`: the parameter `x`: Unsupported type: <class 'complex'>",
+            "bad.py:2: `user`: the parameter `x`: `complex` has no form in JSON, expected a dataclass",
         ),
-        (LISTENER, "bad.py:4: `A.b`: the payload: Unsupported type: <class 'complex'>"),
+        (LISTENER, "bad.py:4: `A.b`: the payload: `complex` has no form in JSON, expected a dataclass"),
     ],
 )
 def test_what_is_wrong_has_file_and_line(tmp_path: Path, source: str, expected: str) -> None:

@@ -188,7 +188,7 @@ def test_the_result_of_a_typed_event_is_checked() -> None:
 
 def test_an_event_whose_result_has_no_type_of_json_is_told() -> None:
     event = Event[int, TestApp]("db:wrong")
-    with pytest.raises(TypeError, match="the result of the event `db:wrong`: Unsupported type"):
+    with pytest.raises(TypeError, match="the result of the event `db:wrong`: `TestApp` has no form in JSON, expected"):
         TestApp(MODULE)
     assert str(event) == "db:wrong"
 

@@ -291,7 +291,7 @@ def _coroutine(self: Any, user: Annotated[str, Depends(current_user)]) -> None: 
         (_two_bodies, "`_two_bodies` reads the body by `a` and `b`, expected one of them"),
         (_args, "`_args` has the parameter `*ids: int`, expected parameters with names"),
         (_form, "`_form` takes `AsyncContext` in a module of the synchronous form, expected `Context`"),
-        (_type, "`_type`: the parameter `page`: Unsupported type"),
+        (_type, "`_type`: the parameter `page`: `TestApp` has no form in JSON, expected a dataclass"),
         (_generator, "is a generator, expected a function that returns its value"),
         (
             _coroutine,

@@ -12,16 +12,19 @@ from .cookies import Cookies
 from .events import Event
 from .exceptions import BadRequest, HttpError, Unauthorized, UnsupportedMediaType, thrown
 from .fields import Fields, parse_fields
-from .header import essence, header_text
+from .header import essence, header_text, is_utf8
 from .host import host
 from .jsontext import JsonFault, parse_json
+from .parameters import Extra, is_closed
+from .projection import Handle
 from .reply import Reply, to_reply
-from .validation import Invalid, ValidationError, shown, structurer, validated
+from .validation import ValidationError, shown, structurer, validated
 from .variables import env
 
 T = TypeVar("T")
 P = TypeVar("P")
 
+BYTE_ORDER_MARK = "\ufeff"
 FORM = "application/x-www-form-urlencoded"
 _BEARER = re.compile(r"bearer +([A-Za-z0-9\-._~+/]+=*) *", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,25 +39,20 @@ def text_value(hint: Any, text: str | list[str], what: str) -> Any:
     if hint is str and isinstance(text, str):
         return text
     try:
-        return structurer(hint, of_texts=True)(text)
-    except HttpError:
-        raise
-    except Exception as error:
-        if isinstance(error, Invalid):
-            raise BadRequest(f"{what}: {error}") from None
-        try:
-            return validated(structurer(hint, of_texts=True), text)
-        except ValidationError as found:
-            raise BadRequest(f"{what}: {found.invalid[0].message}") from None
+        return validated(structurer(hint, of_texts=True), text)
+    except ValidationError as found:
+        raise BadRequest(f"{what}: {found.invalid[0].message}") from None
 
 
-class BaseContext:
+class BaseContext(Handle):
     """A request and its reply. A controller reaches everything outside itself through it."""
 
-    __slots__ = ("_raw", "_values", "_streams")
+    __slots__ = ("_cookies", "_query", "_raw", "_streams", "_values")
 
     def __init__(self, context: raw.Context) -> None:
         self._raw: raw.Context | None = context
+        self._query: Fields | None = None
+        self._cookies: Cookies | None = None
         self._values: dict[Any, Any] | None = None
         self._streams: list[Any] | None = None
 
@@ -146,14 +144,19 @@ class BaseContext:
 
     @property
     def query(self) -> Fields:
-        return parse_fields(self._open.query() or "", "query")
+        context = self._open
+        if self._query is None:
+            self._query = parse_fields(context.query() or "", "query")
+        return self._query
 
-    def read_query(self, kind: Callable[..., T]) -> T:
+    def read_query(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T:
         """The query as a dataclass or another type, 400 with the fields if it does not fit. A name that occurs more
         than once is a list.
         """
         try:
-            value: T = validated(structurer(kind, of_texts=True), self.query.grouped())
+            value: T = validated(
+                structurer(kind, of_texts=True, closed=is_closed(extra)), self.query.grouped()
+            )
         except ValidationError as error:
             raise ValidationError(error.invalid, 400) from None
         return value
@@ -174,7 +177,9 @@ class BaseContext:
 
     @property
     def cookies(self) -> Cookies:
-        return Cookies(self.header_values("cookie"))
+        if self._cookies is None:
+            self._cookies = Cookies(self.header_values("cookie"))
+        return self._cookies
 
     def bearer(self) -> str:
         """The token of `authorization: Bearer …`, 401 without one. Several such headers, or a malformed token, are
@@ -239,9 +244,14 @@ class BaseContext:
     def set_extension(self, key: str, value: str) -> None:
         self._open.set_extension(key, str(value))
 
-    def _expect(self, wanted: str) -> None:
+    def _expect(self, wanted: str | None) -> None:
+        """Refuses a body of another type, and one of text in another encoding than UTF-8."""
         found = self._open.header("content-type")
         if found is None:
+            return
+        if not is_utf8(found):
+            raise UnsupportedMediaType(f"body: expected `charset=utf-8`, got `{shown(found)}`")
+        if wanted is None:
             return
         kind = essence(found)
         if kind != wanted and not (wanted == "application/json" and kind.endswith("+json")):
@@ -264,15 +274,17 @@ class BaseContext:
         context.__exit__(None, None, None)
 
 
-def json_value(text: str, kind: Any) -> Any:
+def json_value(text: str, kind: Any, extra: Extra) -> Any:
     """A body by a type: 400 if it is no JSON, 422 if it does not fit."""
     try:
         value = parse_json(text)
     except JsonFault as fault:
         raise BadRequest(f"body: {fault}") from None
-    return value if kind is Any else validated(structurer(kind, of_texts=False), value, text)
+    return value if kind is Any else validated(structurer(kind, of_texts=False, closed=is_closed(extra)), value, text)
 
 
-def form_value(text: str, kind: Any) -> Any:
+def form_value(text: str, kind: Any, extra: Extra) -> Any:
     fields = parse_fields(text, "body")
-    return fields if kind is Fields else validated(structurer(kind, of_texts=True), fields.grouped())
+    if kind is Fields:
+        return fields
+    return validated(structurer(kind, of_texts=True, closed=is_closed(extra)), fields.grouped())

@@ -9,8 +9,11 @@ from typing import Any, Generic, TypeVar
 from . import raw
 from .events import AnyEvent, Event, made_events
 from .exceptions import CallError
+from .hints import without_none
 from .host import host
-from .payload import lift_payload, lower_payload
+from .jsontext import JsonFault
+from .payload import Payload, lift_payload, lower_payload
+from .projection import Unfit, project
 from .validation import ValidationError, structurer, validated
 
 T = TypeVar("T")
@@ -114,17 +117,20 @@ async def _rest(use: Coroutine[Any, Any, T], pending: Any) -> T:
     return value
 
 
-def check_results() -> None:
-    """Makes what converts the results of typed events when the module is made: an instance does not have to, and a
-    type that cannot
-    be converted is told at build.
+def check_events() -> None:
+    """Makes what converts the payloads and results of typed events when the module is made: an instance does not have
+    to, and a type that cannot be converted is told at build.
     """
     for event in made_events():
-        if event.result not in (Any, None, type(None)):
-            try:
-                structurer(event.result, of_texts=False)
-            except Exception as error:
-                raise TypeError(f"the result of the event `{event.name}`: {error}") from None
+        try:
+            what = "payload"
+            project(event.payload)
+            what = "result"
+            result, _ = without_none(event.result)
+            if result not in (bytes, Payload):
+                structurer(result, of_texts=False)
+        except TypeError as error:
+            raise TypeError(f"the {what} of the event `{event.name}`: {error}") from None
 
 
 def name_of(event: AnyEvent) -> str:
@@ -132,21 +138,35 @@ def name_of(event: AnyEvent) -> str:
 
 
 def sent(event: AnyEvent, payload: object) -> raw.Payload:
+    """The payload for the host. That of a typed event has the fields of its type alone."""
+    if isinstance(event, Event):
+        make = project(event.payload)
+        if make is not None and not isinstance(payload, (Payload, bytes, bytearray, memoryview)):
+            try:
+                payload = make(payload)
+            except Unfit as error:
+                raise TypeError(f"{PAYLOAD} `{event.name}` does not fit its type: {error}") from None
     return lower_payload(payload, PAYLOAD, name_of(event))
 
 
 def received(event: AnyEvent, result: raw.Payload) -> Any:
     """The result of a call, of the type that the event declares."""
-    value = lift_payload(result)
     kind = event.result if isinstance(event, Event) else Any
-    if kind is type(value) or kind is Any:
-        return value
-    if value is None and kind is None:
-        return None
     try:
+        value = lift_payload(result)
+        if kind is type(value) or kind is Any:
+            return value
+        if isinstance(value, Payload):
+            binary, _ = without_none(kind)
+            if binary in (bytes, Payload):
+                return value.data if binary is bytes else value
+            told = f"the result of `{name_of(event)}` is bytes of the type `{value.content_type}`, expected JSON"
+            raise CallError(name_of(event), raw.Failure("bad-payload", 500, [], told, None))
         return validated(structurer(kind, of_texts=False), value)
+    except JsonFault as fault:
+        told = f"the result of `{name_of(event)}`: {fault}"
     except ValidationError as error:
         first = error.invalid[0]
         field = f"`{first.field}`: " if first.field else ""
         told = f"the result of `{name_of(event)}` does not fit its type: {field}{first.message}"
-        raise CallError(name_of(event), raw.Failure("bad-payload", 500, [], told, None)) from None
+    raise CallError(name_of(event), raw.Failure("bad-payload", 500, [], told, None))

@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar, overload
 
 from . import raw
-from .base_context import FORM, BaseContext, form_value, json_value
-from .calls import PAYLOAD, Lease, direct, name_of, received, sent
+from .base_context import BYTE_ORDER_MARK, FORM, BaseContext, form_value, json_value
+from .calls import Lease, direct, name_of, received, sent
 from .events import Event
 from .exceptions import CallError
 from .fields import Fields
 from .header import HeadersLike
 from .host import host
 from .multipart import AsyncPart, Part, boundary_of, read_parts, read_parts_async
-from .payload import lift_payload, lower_payload
+from .parameters import Extra
 from .reply import Piece, Reply, piece_bytes
 
 T = TypeVar("T")
@@ -132,16 +132,19 @@ class Context(BaseContext):
     def call(self, event: str, payload: object = None, /) -> Any: ...
     def call(self, event: Any, payload: Any = None, /) -> Any:
         """Calls an event and waits for the result of its listener. A failure is a `CallError`."""
-        name = event if type(event) is str else name_of(event)
+        name = name_of(event)
+        lowered = sent(event, payload)
         try:
-            result = host.waiting.call(self._raw or self._open, name, lower_payload(payload, PAYLOAD, name))
+            result = host.waiting.call(self._raw or self._open, name, lowered)
         except host.failure as error:
             raise CallError(name, error.value) from None
-        return lift_payload(result) if name is event else received(event, result)
+        return received(event, result)
 
     def text(self) -> str:
-        """The whole body as text, 400 if it is not UTF-8. The body can be taken once."""
-        return direct("text", lambda: host.waiting.text(self._open))
+        """The whole body as text without a byte order mark, 400 if it is not UTF-8, 415 if it says another encoding. The body can
+        be taken once."""
+        self._expect(None)
+        return direct("text", lambda: host.waiting.text(self._open)).removeprefix(BYTE_ORDER_MARK)
 
     def bytes(self) -> bytes:
         """The whole body."""
@@ -150,27 +153,28 @@ class Context(BaseContext):
     @overload
     def json(self) -> Any: ...
     @overload
-    def json(self, kind: Callable[..., T]) -> T: ...
-    def json(self, kind: Any = Any) -> Any:
+    def json(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T: ...
+    def json(self, kind: Any = Any, *, extra: Extra = "ignore") -> Any:
         """The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the type.
 
-        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot.
+        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot. `extra="forbid"` refuses
+        names that the type, or a type within it, does not have.
         """
         self._expect("application/json")
-        return json_value(self.text(), kind)
+        return json_value(self.text(), kind, extra)
 
     @overload
     def form(self) -> Fields: ...
     @overload
-    def form(self, kind: Callable[..., T]) -> T: ...
-    def form(self, kind: Any = Fields) -> Any:
+    def form(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T: ...
+    def form(self, kind: Any = Fields, *, extra: Extra = "ignore") -> Any:
         """The whole body from a form, as its fields or as a type."""
         self._expect(FORM)
-        return form_value(self.text(), kind)
+        return form_value(self.text(), kind, extra)
 
-    def json_or_form(self, kind: Callable[..., T]) -> T:
+    def json_or_form(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T:
         """The whole body from JSON or from a form, by its content type."""
-        return self.form(kind) if self._is_form() else self.json(kind)
+        return self.form(kind, extra=extra) if self._is_form() else self.json(kind, extra=extra)
 
     def chunks(self) -> Iterator[Bytes]:
         """The body chunk by chunk. On a route with `body="stream"` the handler runs before the body has arrived."""
@@ -225,8 +229,10 @@ class AsyncContext(BaseContext):
         return received(event, await self._wait(name, lambda context: host.async_waiting.call(context, name, lowered)))
 
     async def text(self) -> str:
-        """The whole body as text, 400 if it is not UTF-8. The body can be taken once."""
-        return await self._wait("text", host.async_waiting.text)
+        """The whole body as text without a byte order mark, 400 if it is not UTF-8, 415 if it says another encoding. The body can
+        be taken once."""
+        self._expect(None)
+        return (await self._wait("text", host.async_waiting.text)).removeprefix(BYTE_ORDER_MARK)
 
     async def bytes(self) -> bytes:
         """The whole body."""
@@ -235,27 +241,28 @@ class AsyncContext(BaseContext):
     @overload
     async def json(self) -> Any: ...
     @overload
-    async def json(self, kind: Callable[..., T]) -> T: ...
-    async def json(self, kind: Any = Any) -> Any:
+    async def json(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T: ...
+    async def json(self, kind: Any = Any, *, extra: Extra = "ignore") -> Any:
         """The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the type.
 
-        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot.
+        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot. `extra="forbid"` refuses
+        names that the type, or a type within it, does not have.
         """
         self._expect("application/json")
-        return json_value(await self.text(), kind)
+        return json_value(await self.text(), kind, extra)
 
     @overload
     async def form(self) -> Fields: ...
     @overload
-    async def form(self, kind: Callable[..., T]) -> T: ...
-    async def form(self, kind: Any = Fields) -> Any:
+    async def form(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T: ...
+    async def form(self, kind: Any = Fields, *, extra: Extra = "ignore") -> Any:
         """The whole body from a form, as its fields or as a type."""
         self._expect(FORM)
-        return form_value(await self.text(), kind)
+        return form_value(await self.text(), kind, extra)
 
-    async def json_or_form(self, kind: Callable[..., T]) -> T:
+    async def json_or_form(self, kind: Callable[..., T], *, extra: Extra = "ignore") -> T:
         """The whole body from JSON or from a form, by its content type."""
-        return await self.form(kind) if self._is_form() else await self.json(kind)
+        return await (self.form(kind, extra=extra) if self._is_form() else self.json(kind, extra=extra))
 
     async def chunks(self) -> AsyncIterator[Bytes]:
         """The body chunk by chunk. On a route with `body="stream"` the handler runs before the body has arrived."""

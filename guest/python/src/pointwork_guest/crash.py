@@ -1,6 +1,7 @@
 """Crashes: what an error that is no reply tells the host."""
 
 import contextlib
+import inspect
 import sys
 from types import CodeType, TracebackType
 from typing import Any
@@ -71,7 +72,7 @@ def note_place(error: BaseException, function: Any) -> None:
     be a reply.
     """
     of = getattr(function, "__init__") if isinstance(function, type) else function
-    code = getattr(of, "__code__", None)
+    code = getattr(inspect.unwrap(of), "__code__", None)
     if code is not None and place_of(error) is None:
         with contextlib.suppress(AttributeError):
             setattr(error, _PLACE, code)

@@ -10,12 +10,13 @@ from .context import AsyncContext, Context
 from .events import Event
 from .exceptions import CallError
 from .host import host
+from .projection import Handle
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 
-class BaseDelivery:
+class BaseDelivery(Handle):
     """What the deliveries of both forms have."""
 
     _kind: type[BaseContext] = BaseContext

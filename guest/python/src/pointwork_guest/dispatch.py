@@ -10,7 +10,7 @@ from typing import Any
 
 from . import raw
 from .base_context import BaseContext
-from .calls import check_results
+from .calls import check_events
 from .context import AsyncContext, Context
 from .crash import crash_line, note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
@@ -31,6 +31,7 @@ from .outcome import (
 )
 from .payload import lower_payload
 from .plan import Get, Overrides, Plan, Planner, hints_of
+from .projection import returning
 from .reply import Reply
 
 Outcome = Reply | HttpError | None
@@ -66,18 +67,22 @@ class Dispatcher:
 
     def __init__(self, module: Module, overrides: Overrides = {}) -> None:
         self.module = module
-        check_results()
+        check_events()
         self.planner = Planner(is_async=module.is_async, overrides=overrides)
         instances = {of: _instance(of) for of, _ in module.classes()}
         self.runners = [self._runner(number, instances) for number in range(len(module.handlers))]
         self.listeners = [
-            listener_plan(self.planner, listener, getattr(instances[listener.channel.of], listener.name))
+            listener_plan(
+                self.planner,
+                listener,
+                returning(getattr(instances[listener.channel.of], listener.name), listener.shown),
+            )
             for listener in module.listeners
         ]
 
     def _runner(self, number: int, instances: dict[type[Any], Any]) -> Runner:
         found = self.module.handlers[number]
-        call = getattr(instances[found.controller.of], found.name)
+        call = returning(getattr(instances[found.controller.of], found.name), found.shown)
         names = [path_names(found.controller.declared.path, path) for route in found.routes for path in route.paths or [""]]
         bodies, methods = {route.body for route in found.routes}, {route.method for route in found.routes}
         plan = self.planner.plan(

@@ -27,10 +27,19 @@ class Event(Generic[P, R]):
         return self.name
 
     @cached_property
+    def payload(self) -> Any:
+        """The type of the payload; `Any` if the event was made without types."""
+        return self._types[0]
+
+    @cached_property
     def result(self) -> Any:
         """The type of the result; `Any` if the event was made without types."""
+        return self._types[1]
+
+    @property
+    def _types(self) -> tuple[Any, Any]:
         args = get_args(getattr(self, "__orig_class__", None))
-        return args[1] if len(args) == 2 else Any
+        return (args[0], args[1]) if len(args) == 2 else (Any, Any)
 
 
 def made_events() -> "list[Event[Any, Any]]":

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from .exceptions import BadRequest
 
-_MOST_FIELDS = 65_536
+_MOST_FIELDS = 10_000
+_FORBIDDEN = "__proto__"
+"""A name by which programs in JavaScript are attacked."""
 
 
 class Fields:
@@ -15,37 +18,48 @@ class Fields:
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self.pairs = pairs
 
+    @cached_property
+    def _values(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name, value in self.pairs:
+            found.setdefault(name, []).append(value)
+        return found
+
     def get(self, name: str) -> str | None:
         """The first value of a name."""
-        return next((value for found, value in self.pairs if found == name), None)
+        found = self._values.get(name)
+        return found[0] if found else None
 
     def all(self, name: str) -> list[str]:
         """All values of a name."""
-        return [value for found, value in self.pairs if found == name]
+        return [*self._values.get(name, ())]
 
     def __contains__(self, name: object) -> bool:
-        return any(found == name for found, _ in self.pairs)
+        return name in self._values
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self.pairs)
 
     def grouped(self) -> dict[str, str | list[str]]:
         """The value of a name, or the list of its values if it occurs more than once."""
-        found: dict[str, str | list[str]] = {}
-        for name, value in self.pairs:
-            before = found.get(name)
-            found[name] = value if before is None else [*([before] if isinstance(before, str) else before), value]
-        return found
+        return {name: values[0] if len(values) == 1 else [*values] for name, values in self._values.items()}
 
 
 def parse_fields(text: str, what: str) -> Fields:
     """What is not UTF-8 is refused, where browsers replace it."""
     try:
-        return Fields(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
+        fields = Fields(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
     except UnicodeDecodeError:
         raise BadRequest(f"{what}: {_not_utf8(text)}expected UTF-8") from None
     except ValueError:
         raise BadRequest(f"{what}: it has more than {_MOST_FIELDS} fields") from None
+    check_name(_FORBIDDEN if _FORBIDDEN in fields else "", what)
+    return fields
+
+
+def check_name(name: str, what: str) -> None:
+    if name == _FORBIDDEN:
+        raise BadRequest(f"{what}: the name `{name}` is not allowed")
 
 
 def _not_utf8(text: str) -> str:

@@ -41,6 +41,12 @@ def essence(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
+def is_utf8(content_type: str) -> bool:
+    """Whether a content type names no other encoding than UTF-8, or ASCII, which is a part of UTF-8."""
+    charset = parameter(content_type, "charset")
+    return charset is None or charset.lower() in ("utf-8", "utf8", "us-ascii", "ascii")
+
+
 def header_text(value: bytes) -> str:
     """A value as text. One that is not UTF-8 has one character for each byte."""
     try:

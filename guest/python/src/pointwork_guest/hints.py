@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from .constraints import is_documentation
 from .parameters import MARKERS
 
 NONE = type(None)
@@ -37,14 +38,37 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def marker_of(hint: Any, default: Any) -> tuple[Any, Any]:
-    marker = default if isinstance(default, MARKERS) else None
+    """The type of a parameter with its constraints, and where its value is from."""
+    markers = [default] if isinstance(default, MARKERS) else []
     if get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
+        constraints: list[Any] = []
         for extra in extras:
             # `Annotated[int, Query]` is the same as `Annotated[int, Query()]`.
             made: Any = extra() if isinstance(extra, type) and extra in MARKERS[:-1] else extra
-            marker = made if isinstance(made, MARKERS) else marker
-    return hint, marker
+            if isinstance(made, MARKERS):
+                markers.append(made)
+            elif not is_documentation(extra):
+                constraints.append(extra)
+        for constraint in constraints:
+            hint = Annotated[hint, constraint]
+    if len(markers) > 1:
+        raise TypeError(f"`{markers[0]!r}` and `{markers[1]!r}` are at one parameter, expected one of them")
+    return hint, markers[0] if markers else None
+
+
+def without_none(hint: Any) -> tuple[Any, bool]:
+    """A type without its `None`, and whether it had one."""
+    if get_origin(hint) is Annotated:
+        inner, is_optional = without_none(get_args(hint)[0])
+        for constraint in get_args(hint)[1:]:
+            inner = Annotated[inner, constraint]
+        return inner, is_optional
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint, False
+    parts = [part for part in get_args(hint) if part is not NONE]
+    is_optional = len(parts) < len(get_args(hint))
+    return parts[0] if len(parts) == 1 else hint, is_optional
 
 
 def is_text(hint: Any) -> bool:
@@ -68,8 +92,11 @@ def is_list(hint: Any) -> bool:
 
 
 def named(hint: Any) -> Any:
-    """What a `NewType` or a `type` statement stands for."""
+    """What a `NewType` or a `type` statement stands for, without constraints."""
     while not isinstance(hint, type):
+        if get_origin(hint) is Annotated:
+            hint = get_args(hint)[0]
+            continue
         inner = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
         if inner is None:
             break

@@ -6,18 +6,16 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from json.decoder import WHITESPACE, scanstring  # type: ignore[attr-defined]
 from typing import Any
 from uuid import UUID
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-DEEPEST = 128
-"""How deep the JSON of a client may be nested. It is read by recursion, and the end of the stack would be a crash."""
+from .jsonplaces import DEEPEST, forbidden_key, line_and_column, lone_surrogate, too_deep
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @functools.lru_cache(maxsize=1024)
 def field_names(kind: Any) -> tuple[str, ...] | None:
@@ -83,14 +81,16 @@ def json_text(value: object, what: str, name: str = "") -> str:
 
 
 def host_value(text: str) -> Any:
-    """The value of a text of the host, whose JSON has been checked by whoever wrote it."""
+    """The value of a payload or a result, which a module in another language may have written: a `JsonFault` if it has
+    what a body may not have."""
     try:
         value, end = _scan(text, 0)
-        if end == len(text):
-            return value
+        if end != len(text):
+            value = json.loads(text)
     except StopIteration:
-        pass
-    return json.loads(text)
+        value = json.loads(text)
+    check_json(text)
+    return value
 
 
 def well_formed(text: str) -> str:
@@ -157,9 +157,11 @@ _EXPECTED = {
 def parse_json(text: str) -> Any:
     """The value of a client's text."""
     if text.count("[") + text.count("{") > DEEPEST:
-        _check_depth(text)
+        at = too_deep(text)
+        if at is not None:
+            raise JsonFault(f"it is nested more than {DEEPEST} deep at {line_and_column(text, at)}")
     try:
-        return _decoder.decode(text)
+        value = _decoder.decode(text)
     except json.JSONDecodeError as error:
         known = error.msg.replace("'", "`").replace("Expecting", "expected").removesuffix(" delimiter")
         expected = _EXPECTED.get(error.msg, known)
@@ -169,60 +171,15 @@ def parse_json(text: str) -> Any:
         raise JsonFault(f"a whole number has more than {sys.get_int_max_str_digits()} digits") from None
     except RecursionError:
         raise JsonFault("it cannot be read as JSON") from None
+    check_json(text)
+    return value
 
 
-def _check_depth(text: str) -> None:
-    depth = at = 0
-    while at < len(text):
-        mark = text[at]
-        if mark == '"':
-            try:
-                at = scanstring(text, at + 1, True)[1]
-            except ValueError:
-                return
-            continue
-        if mark in "[{":
-            depth += 1
-            if depth > DEEPEST:
-                raise JsonFault(f"it is nested more than {DEEPEST} deep at {line_and_column(text, at)}")
-        elif mark in "]}":
-            depth -= 1
-        at += 1
-
-
-def line_and_column(text: str, at: int) -> str:
-    before = text[:at]
-    return f"line {before.count(chr(10)) + 1} column {at - before.rfind(chr(10))}"
-
-
-def value_end(text: str, path: Sequence[str | int]) -> int | None:
-    """The position after the value at a path of a JSON text: where an error about it is reported."""
-
-    def space(at: int) -> int:
-        end: int = WHITESPACE.match(text, at).end()
-        return end
-
-    at = space(0)
-    try:
-        for wanted in path:
-            is_object = text[at] == "{"
-            at = space(at + 1)
-            found: int | None = None
-            index = 0
-            while text[at] not in "]}":
-                key: str | int = index
-                if is_object:
-                    key, at = scanstring(text, at + 1, True)
-                    at = space(space(at) + 1)
-                if key == wanted:
-                    found = at
-                at = space(_decoder.raw_decode(text, at)[1])
-                if text[at] == ",":
-                    at = space(at + 1)
-                index += 1
-            if found is None:
-                return None
-            at = found
-        return _decoder.raw_decode(text, at)[1]
-    except (IndexError, ValueError, JsonFault):
-        return None
+def check_json(text: str) -> None:
+    """Refuses what a text of JSON may not have: keys by which programs in JavaScript are attacked, and halves of characters."""
+    key = forbidden_key(text)
+    if key is not None:
+        raise JsonFault(f"the key `{key[0]}` at {line_and_column(text, key[1])} is not allowed")
+    at = lone_surrogate(text) if "\\u" in text else None
+    if at is not None:
+        raise JsonFault(f"the escape `{text[at : at + 6]}` at {line_and_column(text, at)} is half of a character")

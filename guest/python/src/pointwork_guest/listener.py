@@ -11,6 +11,7 @@ from .context import AsyncContext, Context
 from .crash import note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
 from .exceptions import HttpError
+from .jsontext import JsonFault
 from .module import ListenerOf
 from .payload import Payload, lift_payload
 from .plan import Planner, hints_of
@@ -94,7 +95,7 @@ def _event(listener: ListenerOf) -> str:
 def _payload(listener: ListenerOf, hint: Any) -> Callable[[Any], Any]:
     """The payload by the type hint of its parameter."""
     if hint in (Any, object, Payload):
-        return lift_payload
+        return lambda payload: _lifted(listener, payload)
     if hint is bytes:
         return lambda payload: (
             payload.value.data
@@ -107,7 +108,7 @@ def _payload(listener: ListenerOf, hint: Any) -> Callable[[Any], Any]:
         raise TypeError(f"`{listener.shown}`: the payload: {error}") from None
 
     def lift(payload: raw.Payload) -> Any:
-        value = lift_payload(payload)
+        value = _lifted(listener, payload)
         if isinstance(value, Payload):
             return _misfit(listener, f"expected JSON, got bytes of the type `{value.content_type}`")
         try:
@@ -118,6 +119,13 @@ def _payload(listener: ListenerOf, hint: Any) -> Callable[[Any], Any]:
             return _misfit(listener, f"{field}{first.message}")
 
     return lift
+
+
+def _lifted(listener: ListenerOf, payload: raw.Payload) -> Any:
+    try:
+        return lift_payload(payload)
+    except JsonFault as fault:
+        return _misfit(listener, str(fault))
 
 
 def _misfit(listener: ListenerOf, problem: str) -> Any:

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 from .exceptions import BadRequest, ContentTooLarge, UnsupportedMediaType
-from .header import essence, parameter
+from .fields import check_name
+from .header import essence, is_utf8, parameter
 
 _LONGEST_BOUNDARY = 70
 """As RFC 2046 says."""
 _LONGEST_HEAD = 64 * 1024
+_MOST_PARTS = 1_000
 
 _Steps = Generator[None, bytes, Any]
 """The parser is a generator that asks for chunks, so that both forms share it: one reads them by a call, the other
@@ -29,33 +31,45 @@ def boundary_of(content_type: str) -> str:
 
 
 class Parser:
-    """The state of a body: what has arrived and was not read, and whether the content of a part goes on."""
+    """The state of a body: what has arrived, from `at` on unread, and whether the content of a part goes on.
+
+    What is read stays in the buffer until more is needed: a chunk with many parts would be copied for each of them otherwise.
+    """
 
     def __init__(self, boundary: str) -> None:
         # The first delimiter may begin the body, without the line break.
         self._buffer = b"\r\n"
+        self._at = 0
         self._delimiter = f"\r\n--{boundary}".encode()
         self._in_content = True
+        self._parts = 0
+
+    @property
+    def _unread(self) -> int:
+        return len(self._buffer) - self._at
 
     def _more(self) -> _Steps:
         chunk = yield
         if not chunk:
             raise BadRequest("body: expected the end of the parts, got the end of the body")
-        self._buffer += chunk
+        self._buffer = self._buffer[self._at :] + chunk
+        self._at = 0
+
+    def _take(self, end: int, skipped: int = 0) -> bytes:
+        taken, self._at = self._buffer[self._at : end], end + skipped
+        return taken
 
     def content(self) -> Generator[None, bytes, bytes]:
         """The next chunk of the present part, empty at its end."""
         while self._in_content:
-            at = self._buffer.find(self._delimiter)
-            if at >= 0:
-                chunk, self._buffer = self._buffer[:at], self._buffer[at + len(self._delimiter) :]
+            end = self._buffer.find(self._delimiter, self._at)
+            if end >= 0:
                 self._in_content = False
-                return chunk
+                return self._take(end, len(self._delimiter))
             # The rest may begin the delimiter.
             safe = len(self._buffer) - len(self._delimiter) + 1
-            if safe > 0:
-                chunk, self._buffer = self._buffer[:safe], self._buffer[safe:]
-                return chunk
+            if safe > self._at:
+                return self._take(safe)
             yield from self._more()
         return b""
 
@@ -63,22 +77,33 @@ class Parser:
         """The headers of the next part, `None` after the last. What is left of the present one is skipped."""
         while (yield from self.content()) or self._in_content:
             pass
-        while b"\n" not in self._buffer and not self._buffer.startswith(b"--"):
-            if len(self._buffer) > _LONGEST_BOUNDARY + 2:
-                break
-            yield from self._more()
-        if self._buffer.startswith(b"--"):
+        end = yield from self._find(b"\n", _LONGEST_BOUNDARY + 2, end=b"--")
+        if self._buffer.startswith(b"--", self._at):
             return None
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        if not re.fullmatch(rb"[ \t]*\r", line):
+        if end is None or not re.fullmatch(rb"[ \t]*\r", self._take(end, 1)):
             raise _malformed("a line break after the boundary")
-        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if len(self._buffer) > _LONGEST_HEAD:
-                raise BadRequest(f"body: the head of a part has more than {_LONGEST_HEAD} bytes")
-            yield from self._more()
-        text, self._buffer = self._buffer[:end], self._buffer[end + 4 :]
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise ContentTooLarge(f"body: it has more than {_MOST_PARTS} parts")
+        end = yield from self._find(b"\r\n\r\n", _LONGEST_HEAD)
+        if end is None:
+            raise BadRequest(f"body: the head of a part has more than {_LONGEST_HEAD} bytes")
+        head = self._take(end, 4)
         self._in_content = True
-        return _headers(text)
+        return _headers(head)
+
+    def _find(self, wanted: bytes, most: int, end: bytes | None = None) -> Generator[None, bytes, int | None]:
+        """The position of some bytes. `None` if they are not within `most` bytes, or if the buffer begins with `end`."""
+        searched = 0
+        while True:
+            found = self._buffer.find(wanted, self._at + searched)
+            if found >= 0:
+                return found
+            if self._unread > most or (end is not None and self._buffer.startswith(end, self._at)):
+                return None
+            # A client may send a byte at a time, so nothing is searched twice.
+            searched = max(0, self._unread - len(wanted) + 1)
+            yield from self._more()
 
 
 def _headers(head: bytes) -> dict[str, str]:
@@ -113,6 +138,7 @@ class PartHead:
         if disposition is None or name is None:
             problem = "has no header `content-disposition`" if disposition is None else "has no name"
             raise BadRequest(f'body: a part {problem}, expected `content-disposition: form-data; name="…"` in UTF-8')
+        check_name(name, "body")
         self.name = name
         self.file_name = parameter(disposition, "filename")
         self.content_type = headers.get("content-type")
@@ -126,8 +152,11 @@ class PartHead:
         return length
 
     def _text(self, data: bytes) -> str:
+        if self.content_type is not None and not is_utf8(self.content_type):
+            raise UnsupportedMediaType(f"body: part `{self.name}`: expected `charset=utf-8`, got `{self.content_type}`")
         try:
-            return data.decode()
+            # Without a byte order mark.
+            return data.removeprefix(b"\xef\xbb\xbf").decode()
         except UnicodeDecodeError:
             raise BadRequest(f"body: part `{self.name}` is not UTF-8") from None
 
@@ -151,7 +180,7 @@ class Part(PartHead):
         return b"".join(chunks)
 
     def text(self, most: int | None = None) -> str:
-        """The whole content as text, 400 if it is not UTF-8."""
+        """The whole content as text, 400 if it is not UTF-8, 415 if it says another encoding."""
         return self._text(self.bytes(most))
 
 
@@ -174,7 +203,7 @@ class AsyncPart(PartHead):
         return b"".join(chunks)
 
     async def text(self, most: int | None = None) -> str:
-        """The whole content as text, 400 if it is not UTF-8."""
+        """The whole content as text, 400 if it is not UTF-8, 415 if it says another encoding."""
         return self._text(await self.bytes(most))
 
 

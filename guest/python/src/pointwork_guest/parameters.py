@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+Extra = Literal["ignore", "forbid"]
+"""What becomes of names that a type does not have."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +38,35 @@ class Cookie:
 
 @dataclass(frozen=True)
 class Queries:
-    """The whole query as a dataclass or another type, 400 with the fields if it does not fit."""
+    """The whole query as a dataclass or another type, 400 with the fields if it does not fit. `extra="forbid"` refuses names that the type
+    does not have."""
+
+    extra: Extra = "ignore"
 
 
 @dataclass(frozen=True)
 class Body:
-    """The body from JSON, for a hint that would be a field of the query otherwise."""
+    """The body from JSON, for a hint that would be a field of the query otherwise. `extra="forbid"` refuses names that the type, or a type
+    within it, does not have."""
+
+    extra: Extra = "ignore"
 
 
 @dataclass(frozen=True)
 class Form:
-    """The body from a form; `or_json` takes JSON too."""
+    """The body from a form; `or_json` takes JSON too. `extra` is as that of `Body`."""
 
     or_json: bool = False
+    extra: Extra = "ignore"
 
 
 @dataclass(frozen=True)
 class Dependency:
     make: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.make):
+            raise TypeError(f"`Depends({self.make!r})` has nothing to call, expected a function or a class")
 
 
 def Depends(make: Callable[..., Any]) -> Any:  # noqa: N802
@@ -62,6 +76,13 @@ def Depends(make: Callable[..., Any]) -> Any:  # noqa: N802
     request.
     """
     return Dependency(make)
+
+
+def is_closed(extra: str) -> bool:
+    """Whether further names are forbidden."""
+    if extra not in ("ignore", "forbid"):
+        raise TypeError(f"`extra` is `{extra}`, expected `ignore` or `forbid`")
+    return extra == "forbid"
 
 
 MARKERS = (Query, Path, Header, Cookie, Queries, Body, Form, Dependency)

@@ -4,14 +4,14 @@ import inspect
 import types
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 from .base_context import BaseContext, text_value
 from .context import AsyncContext, Context
 from .crash import note_place
 from .exceptions import BadRequest
-from .hints import NONE, hints_of, is_async_function, is_list, is_text, marker_of, shown
-from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query
+from .hints import hints_of, is_async_function, is_list, is_text, marker_of, shown, without_none
+from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query, is_closed
 from .validation import structurer
 
 Get = Callable[[Any], Any]
@@ -109,7 +109,10 @@ class Planner:
         body: str,
     ) -> Getter:
         name = parameter.name
-        hint, marker = marker_of(hint, parameter.default)
+        try:
+            hint, marker = marker_of(hint, parameter.default)
+        except TypeError as error:
+            raise TypeError(f"{shown(function)}: the parameter `{name}`: {error}") from None
         has_default = parameter.default is not parameter.empty and not isinstance(parameter.default, MARKERS)
         by_name = parameter.kind is parameter.KEYWORD_ONLY
 
@@ -118,7 +121,7 @@ class Planner:
 
         def convertible(of_texts: bool) -> None:
             try:
-                structurer(hint, of_texts=of_texts)
+                structurer(hint, of_texts=of_texts, closed=is_closed(getattr(marker, "extra", "ignore")))
             except Exception as error:
                 raise TypeError(f"{shown(function)}: the parameter `{name}`: {error}") from None
 
@@ -152,18 +155,22 @@ class Planner:
             return getter(_text_getter(kind, found, hint, has_default, parameter.default))
         if isinstance(marker, Queries):
             convertible(True)
-            return getter(lambda ctx: ctx.read_query(hint))
+            return getter(lambda ctx: ctx.read_query(hint, extra=marker.extra))
         bodies.append(f"`{name}`")
         if isinstance(marker, Form):
             convertible(True)
             return getter(
-                (lambda ctx: ctx.json_or_form(hint)) if marker.or_json else (lambda ctx: ctx.form(hint)), True
+                (lambda ctx: ctx.json_or_form(hint, extra=marker.extra))
+                if marker.or_json
+                else (lambda ctx: ctx.form(hint, extra=marker.extra)),
+                True,
             )
         if hint is bytes:
             return getter(lambda ctx: ctx.bytes(), True)
         if hint is not Any:
             convertible(False)
-        return getter(lambda ctx: ctx.json(hint), True)
+        extra = marker.extra if isinstance(marker, Body) else "ignore"
+        return getter(lambda ctx: ctx.json(hint, extra=extra), True)
 
     def _dependency(
         self, make: Callable[..., Any], path: Collection[str] | None, of: Callable[..., Any]
@@ -214,14 +221,9 @@ class Planner:
 
 
 def _text_getter(kind: Any, name: str, hint: Any, has_default: bool, default: Any) -> Get:
-    parts = (
-        [part for part in get_args(hint) if part is not NONE]
-        if get_origin(hint) in (Union, types.UnionType)
-        else [hint]
-    )
-    plain = parts[0] if len(parts) == 1 else hint
+    plain, is_optional = without_none(hint)
     of_list = is_list(plain)
-    optional = not of_list and (has_default or plain is not hint)
+    optional = not of_list and (has_default or is_optional)
 
     if kind is Path:
         what = f"path parameter `{name}`"

@@ -1,0 +1,336 @@
+"""Returned values by the declared type: what a subclass or a dictionary has beside the declared fields is not sent.
+
+A hint is compiled once to a function that makes the sent value, or to `None` if every value is sent as it is. A value of exactly the declared
+type, whose fields are texts and numbers, is sent as it is, which most returned values are.
+"""
+
+import functools
+import inspect
+import types
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+    Set,
+)
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from operator import attrgetter
+from typing import Annotated, Any, Literal, Never, NoReturn, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from .exceptions import HttpError
+from .hints import hints_of
+from .jsontext import field_names
+from .payload import Payload
+from .readers import FORMS, type_name
+from .records import Record, is_record, record_of
+from .reply import Reply
+
+
+class Handle:
+    """A context or a delivery. A function that returns one returns no value."""
+
+    __slots__ = ()
+
+
+Project = Callable[[Any], Any]
+
+_NONE = type(None)
+_SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
+_SENT_AS_IT_IS = frozenset([*_SCALARS, _NONE])
+_BINARY = (bytes, bytearray, memoryview)
+_WHOLE = (Reply, Payload, HttpError, Handle, *_BINARY)
+"""Values that are not JSON: a declared type says nothing about them."""
+_LISTS = (list, tuple, set, frozenset, Sequence, MutableSequence, Set, MutableSet, Collection, Iterable)
+_OBJECTS = (dict, Mapping, MutableMapping)
+_STREAMS = (Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable)
+
+
+class Unfit(TypeError):
+    """A returned value that is not of the declared type."""
+
+
+def _unfit(expected: str, value: object) -> Unfit:
+    return Unfit(f"expected {expected}, got `{type(value).__name__}`")
+
+
+def project(hint: Any) -> Project | None:
+    """What makes the sent value of a returned one. A type that no JSON has is a `TypeError`."""
+    try:
+        return _project(hint)
+    except TypeError:
+        # A hint with metadata that is not hashable.
+        return _project.__wrapped__(hint)
+
+
+@functools.lru_cache(maxsize=1024)
+def _project(hint: Any) -> Project | None:
+    if hint in (Any, object, inspect.Parameter.empty, NoReturn, Never):
+        return None
+    origin: Any = get_origin(hint)
+    if origin is Annotated:
+        return project(get_args(hint)[0])
+    stands_for = getattr(hint, "__supertype__", None)
+    if stands_for is None and not isinstance(hint, type):
+        stands_for = getattr(hint, "__value__", None)
+    if stands_for is not None:
+        return project(stands_for)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(hint))
+    if origin is Literal or hint is None or hint in _SENT_AS_IT_IS:
+        return _scalar
+    if is_record(hint):
+        return _record(hint)
+    kind = origin or hint
+    if not isinstance(kind, type):
+        raise TypeError(f"{type_name(hint)} has no form in JSON, expected {FORMS}, or `object`")
+    if issubclass(kind, (Enum, *_SCALARS)):
+        return _scalar
+    if issubclass(kind, _WHOLE):
+        return _whole(kind)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        hints = get_type_hints(kind, include_extras=True)
+        return _fixed([project(hints.get(name, Any)) for name in kind._fields])
+    if kind in _LISTS:
+        return _list(kind, get_args(hint))
+    if kind in _OBJECTS:
+        return _object(get_args(hint))
+    raise TypeError(
+        f"{type_name(hint)} has no form in JSON, expected {FORMS}, or `object` for a value that is sent with all that it has"
+    )
+
+
+def _scalar(value: Any) -> Any:
+    if type(value) in _SENT_AS_IT_IS or isinstance(value, (Enum, *_SCALARS)):
+        return value
+    raise _unfit("a text or a number", value)
+
+
+def _whole(kind: type[Any]) -> Project:
+    def made(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        raise _unfit(f"`{kind.__name__}`", value)
+
+    return made
+
+
+def _list(kind: Any, arguments: tuple[Any, ...]) -> Project:
+    if kind is tuple and arguments and arguments[-1] is not ...:
+        return _fixed([project(one) for one in (() if arguments == ((),) else arguments)])
+    item = project(arguments[0]) if arguments else None
+
+    def made(value: Any) -> Any:
+        if not isinstance(value, (list, tuple, set, frozenset)):
+            raise _unfit("a list", value)
+        if item is None or (item is _scalar and _SENT_AS_IT_IS.issuperset(map(type, value))):
+            return value
+        return [_part(index, item, one) for index, one in enumerate(value)]
+
+    return made
+
+
+def _fixed(parts: list[Project | None]) -> Project:
+    def made(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != len(parts):
+            raise _unfit(f"a tuple of {len(parts)} items", value)
+        pairs = enumerate(zip(parts, value, strict=True))
+        return [one if part is None else _part(index, part, one) for index, (part, one) in pairs]
+
+    return made
+
+
+def _object(arguments: tuple[Any, ...]) -> Project:
+    part = project(arguments[1]) if arguments else None
+
+    def made(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise _unfit("a `dict`", value)
+        if part is None or (part is _scalar and _SENT_AS_IT_IS.issuperset(map(type, value.values()))):
+            return value
+        return {name: _part(name, part, one) for name, one in value.items()}
+
+    return made
+
+
+def _part(name: object, part: Project, value: Any) -> Any:
+    try:
+        return part(value)
+    except Unfit as error:
+        path, mark, rest = str(error).rpartition("`: ")
+        inner = f".{path.removeprefix('`')}" if mark and path.startswith("`") else ""
+        raise Unfit(f"`{name}{inner}`: {rest if inner else error}") from None
+
+
+def _record(hint: Any) -> Project:
+    # A type may contain itself, so its fields are read when the first value is sent, after a check at the build.
+    record = record_of(hint)
+    compiled: list[Project] = []
+
+    def made(value: Any) -> Any:
+        if not compiled:
+            compiled.append(_record_project(record))
+        return compiled[0](value)
+
+    if hint not in _checking:
+        _checking.append(hint)
+        try:
+            compiled.append(_record_project(record))
+        finally:
+            _checking.pop()
+    return made
+
+
+_checking: list[Any] = []
+
+
+def _record_project(record: Record) -> Project:
+    parts: list[tuple[str, Project | None, bool]] = []
+    for field in record.fields:
+        try:
+            parts.append((field.name, project(field.hint), field.is_required))
+        except TypeError as error:
+            raise TypeError(f"`{record.kind.__name__}.{field.name}`: {error}") from None
+    names = [name for name, *_ in parts]
+    all_of = frozenset(names)
+    simple = bool(names) and all(part is None or part is _scalar for _, part, _ in parts)
+    has_any = any(part is None for _, part, _ in parts)
+    get = attrgetter(*names, *names[:1]) if names else None
+    kind = record.kind
+
+    def is_plain(value: Any) -> bool:
+        """Whether the value is sent as it is."""
+        if not simple or get is None or has_any:
+            return False
+        if record.is_dict:
+            return type(value) is dict and value.keys() == all_of and _SENT_AS_IT_IS.issuperset(map(type, value.values()))
+        return type(value) is kind and _SENT_AS_IT_IS.issuperset(map(type, get(value)))
+
+    def made(value: Any) -> Any:
+        if is_plain(value):
+            return value
+        sent: dict[str, Any] = {}
+        is_object = isinstance(value, Mapping)
+        if not is_object and not isinstance(value, kind if not record.is_dict else ()) and field_names(type(value)) is None:
+            raise _unfit(f"`{kind.__name__}`", value)
+        for name, part, is_required in parts:
+            try:
+                one = value[name] if is_object else getattr(value, name)
+            except (KeyError, AttributeError):
+                if is_required:
+                    raise Unfit(f"`{name}`: expected a value of `{kind.__name__}`, got none") from None
+                continue
+            sent[name] = one if part is None else _part(name, part, one)
+        return sent
+
+    return made
+
+
+def _union(hints: tuple[Any, ...]) -> Project | None:
+    """Chooses the type of a value by its class; that of a dictionary by its keys."""
+    parts = [(hint, project(hint)) for hint in hints if hint not in (None, _NONE)]
+    if any(part is None for _, part in parts):
+        return None
+    records = [(record_of(hint), part) for hint, part in parts if is_record(hint)]
+    others = [part for hint, part in parts if not is_record(hint)]
+    expected = " | ".join(type_name(hint) for hint, _ in parts)
+
+    def of_class(value: Any) -> Project | None:
+        by_kind = {record.kind: part for record, part in records}
+        return next((by_kind[base] for base in type(value).__mro__ if base in by_kind), None)
+
+    def of_keys(value: Mapping[str, Any]) -> Project | None:
+        fitting = [
+            (sum(field.name in value for field in record.fields), part)
+            for record, part in records
+            if all(field.name in value for field in record.fields if field.is_required)
+        ]
+        return max(fitting, key=lambda one: one[0])[1] if fitting else None
+
+    def made(value: Any) -> Any:
+        if value is None:
+            return None
+        chosen = of_class(value) or (of_keys(value) if isinstance(value, Mapping) else None)
+        if chosen is not None:
+            return chosen(value)
+        for part in others:
+            if part is not None:
+                try:
+                    return part(value)
+                except Unfit as error:
+                    if len(parts) == 1:
+                        raise
+                    inner = error
+                    if str(error).startswith("`"):
+                        # A list or an object whose part does not fit.
+                        raise inner from None
+        if len(parts) == 1 and parts[0][1] is not None:
+            return parts[0][1](value)
+        raise _unfit(expected, value)
+
+    return made
+
+
+def returning(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A handler or listener whose returned values have the fields of its return hint alone."""
+    hint = hints_of(call).get("return", Any)
+    try:
+        made = _returned(call, hint)
+    except TypeError as error:
+        raise TypeError(f"`{name}`: the returned type: {error}") from None
+    if made is None:
+        return call
+
+    def sent(value: Any) -> Any:
+        if value is None or isinstance(value, _WHOLE) or hasattr(value, "__next__") or hasattr(value, "__anext__"):
+            return value
+        try:
+            return made(value)
+        except Unfit as error:
+            raise TypeError(f"what was returned by `{name}` does not fit its type: {error}") from None
+
+    async def sent_later(value: Awaitable[Any]) -> Any:
+        return sent(await value)
+
+    @functools.wraps(call)
+    def returned(*arguments: Any, **named: Any) -> Any:
+        value = call(*arguments, **named)
+        return sent_later(value) if isinstance(value, Awaitable) else sent(value)
+
+    return returned
+
+
+def _returned(call: Callable[..., Any], hint: Any) -> Project | None:
+    kind: Any = get_origin(hint) or hint
+    if kind in (Coroutine, Awaitable):
+        return _returned(call, (get_args(hint) or (Any,))[-1])
+    is_generator = inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call)
+    if kind in _STREAMS or is_generator:
+        piece = (get_args(hint) or (Any,))[0]
+        if not _is_piece(piece):
+            raise TypeError(
+                f"the pieces of a stream are `{piece}`, expected `str` or `bytes`; `sse(events, data={type_name(piece).strip('`')})` "
+                "sends objects"
+            )
+        return None
+    return project(hint)
+
+
+def _is_piece(hint: Any) -> bool:
+    if get_origin(hint) in (Union, types.UnionType):
+        return all(map(_is_piece, get_args(hint)))
+    return hint in (Any, object, str, *_BINARY)
