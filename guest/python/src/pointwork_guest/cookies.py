@@ -10,6 +10,7 @@ from typing import Literal
 from urllib.parse import quote, unquote
 
 from .header import printable
+from .jsontext import surrogate_problem
 
 _NAME = re.compile(r"[A-Za-z0-9!$&'*+\-._~]+")
 _WRONG = re.compile(r"[;\x00-\x1f\x7f]")
@@ -38,7 +39,10 @@ def cookie_header(
         raise CookieProblem(
             f"`{printable(name)}` cannot be the name of a cookie, expected letters, digits or `-`, such as `session`"
         )
-    parts = [f"{name}={quote(value, safe='!*()~-._', errors='replace')}"]
+    problem = surrogate_problem(value)
+    if problem is not None:
+        raise CookieProblem(f"the value of cookie `{name}` {problem}")
+    parts = [f"{name}={quote(value, safe='!*()~-._')}"]
     for attribute, text in (("path", path), ("domain", domain)):
         if text is None:
             continue

@@ -85,13 +85,14 @@ class Dispatcher:
         call = returning(getattr(instances[found.controller.of], found.name), found.shown)
         names = [path_names(found.controller.declared.path, path) for route in found.routes for path in route.paths or [""]]
         bodies, methods = {route.body for route in found.routes}, {route.method for route in found.routes}
+        path = set.intersection(*names) if names else set[str]()
         plan = self.planner.plan(
             call,
-            set.intersection(*names) if names else set(),
+            path,
             body="none" if bodies == {"none"} else "expected" if methods & _WITH_BODY else "whole",
         )
-        guards = tuple(self.planner.guard(guard, call) for guard in guards_of(self.module, number))
-        after = tuple((one, self.planner.plan(one, None, skip=1)) for one in after_of(self.module, number))
+        guards = tuple(self.planner.guard(guard, path, call) for guard in guards_of(self.module, number))
+        after = tuple((one, self.planner.plan(one, path, skip=1)) for one in after_of(self.module, number))
         headers = (*found.controller.declared.headers, *(pair for route in found.routes for pair in route.headers))
         status = next((route.status for route in found.routes if route.status is not None), None)
         null = none_is_json(hints_of(call).get("return"))

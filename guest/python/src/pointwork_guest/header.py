@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from . import raw
+from .jsontext import surrogate_problem
 
 HeadersLike = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
 
@@ -16,6 +17,9 @@ def header_problem(name: str, value: str) -> str | None:
     """What is wrong with a header, by the rules of the host."""
     if not _NAME.fullmatch(name):
         return f"`{printable(name)}` cannot be the name of a header, expected a token such as `x-name`"
+    problem = surrogate_problem(value)
+    if problem is not None:
+        return f"the value of header `{name}` {problem}"
     found = _WRONG.search(value)
     if found is None:
         return None

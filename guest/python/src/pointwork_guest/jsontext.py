@@ -75,9 +75,29 @@ def json_text(value: object, what: str, name: str = "") -> str:
     except (TypeError, ValueError, RecursionError) as error:
         # An error of a property of the value has its own place.
         problem = _unfit(value, "", []) or str(error)
-        named = f" `{name}`" if name else ""
-        raise TypeError(f"{what}{named} cannot be written as JSON: {problem}") from None
-    return well_formed(text)
+        raise TypeError(f"{what}{_named(name)} cannot be written as JSON: {problem}") from None
+    if surrogate_problem(text) is not None:
+        raise TypeError(f"{what}{_named(name)} cannot be written as JSON: {_unfit(value, '', [])}")
+    return text
+
+
+def _named(name: str) -> str:
+    return f" `{name}`" if name else ""
+
+
+def utf8_text(text: str, what: str, name: str = "") -> str:
+    """The text, if UTF-8 can write it. `what` and `name` say in the error which text it is."""
+    problem = surrogate_problem(text)
+    if problem is not None:
+        raise TypeError(f"{what}{_named(name)} {problem}")
+    return text
+
+
+def surrogate_problem(text: str) -> str | None:
+    found = None if text.isascii() else _SURROGATE.search(text)
+    if found is None:
+        return None
+    return f"has half of a character, `\\u{ord(found[0]):x}`, at position {found.start()}, expected text that UTF-8 can write"
 
 
 def host_value(text: str) -> Any:
@@ -101,7 +121,10 @@ def well_formed(text: str) -> str:
 def _unfit(value: Any, path: str, above: list[object]) -> str | None:
     """Finds what the encoder refuses, since its error does not say where it is."""
     at = f"`{path}`" if path else "the value"
-    if value is None or isinstance(value, (str, bool, int)):
+    if isinstance(value, str):
+        problem = surrogate_problem(value)
+        return None if problem is None else f"{at} {problem}"
+    if value is None or isinstance(value, (bool, int)):
         return None
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{at} is {value}, expected a finite number"
@@ -115,6 +138,9 @@ def _unfit(value: Any, path: str, above: list[object]) -> str | None:
         for key in value:
             if not (key is None or isinstance(key, (str, int, float))):
                 return f"{at} has a key of the type `{type(key).__name__}`, expected a text"
+            problem = surrogate_problem(key) if isinstance(key, str) else None
+            if problem is not None:
+                return f"a key of {at} {problem}"
         parts = list(value.items())
     else:
         try:

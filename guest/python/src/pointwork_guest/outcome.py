@@ -10,7 +10,7 @@ from .base_context import BaseContext
 from .context import AsyncContext, Context
 from .crash import crash_line
 from .exceptions import CallError, HttpError
-from .jsontext import field_names, json_text, well_formed
+from .jsontext import field_names, json_text, utf8_text
 from .log import log
 from .payload import Payload
 from .reply import Reply, piece_bytes, to_reply
@@ -35,7 +35,7 @@ def plain_outcome(value: Any, name: str) -> raw.Outcome | None:
     if kind is dict or kind is list or _is_record(kind):
         return raw.Outcome_Reply(raw.Reply(200, _NO_HEADERS, raw.Body_Json(json_text(value, RETURNED, name))))
     if kind is str:
-        return raw.Outcome_Reply(raw.Reply(200, _NO_HEADERS, raw.Body_Text(well_formed(value))))
+        return raw.Outcome_Reply(raw.Reply(200, _NO_HEADERS, raw.Body_Text(utf8_text(value, RETURNED, name))))
     return None
 
 

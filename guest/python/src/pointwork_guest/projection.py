@@ -186,6 +186,7 @@ def _record(hint: Any) -> Project:
             compiled.append(_record_project(record))
         return compiled[0](value)
 
+    # `project` would make this function again, without an end.
     if hint not in _checking:
         _checking.append(hint)
         try:
@@ -210,7 +211,7 @@ def _record_project(record: Record) -> Project:
     simple = bool(names) and all(part is None or part is _scalar for _, part, _ in parts)
     has_any = any(part is None for _, part, _ in parts)
     get = attrgetter(*names, *names[:1]) if names else None
-    kind = record.kind
+    kind: Any = record.kind
 
     def is_plain(value: Any) -> bool:
         """Whether the value is sent as it is."""
@@ -242,16 +243,18 @@ def _record_project(record: Record) -> Project:
 
 def _union(hints: tuple[Any, ...]) -> Project | None:
     """Chooses the type of a value by its class; that of a dictionary by its keys."""
-    parts = [(hint, project(hint)) for hint in hints if hint not in (None, _NONE)]
+    parts: list[tuple[Any, Any]] = [(hint, project(hint)) for hint in hints if hint not in (None, _NONE)]
     if any(part is None for _, part in parts):
         return None
-    records = [(record_of(hint), part) for hint, part in parts if is_record(hint)]
+    records: list[tuple[Record, Any]] = [(record_of(hint), part) for hint, part in parts if is_record(hint)]
     others = [part for hint, part in parts if not is_record(hint)]
     expected = " | ".join(type_name(hint) for hint, _ in parts)
 
+    by_kind: dict[Any, Any] = {record.kind: part for record, part in records}
+
     def of_class(value: Any) -> Project | None:
-        by_kind = {record.kind: part for record, part in records}
-        return next((by_kind[base] for base in type(value).__mro__ if base in by_kind), None)
+        kinds: Any = type(value).__mro__
+        return next((by_kind[base] for base in kinds if base in by_kind), None)
 
     def of_keys(value: Mapping[str, Any]) -> Project | None:
         fitting = [
@@ -268,17 +271,13 @@ def _union(hints: tuple[Any, ...]) -> Project | None:
         if chosen is not None:
             return chosen(value)
         for part in others:
-            if part is not None:
-                try:
-                    return part(value)
-                except Unfit as error:
-                    if len(parts) == 1:
-                        raise
-                    inner = error
-                    if str(error).startswith("`"):
-                        # A list or an object whose part does not fit.
-                        raise inner from None
-        if len(parts) == 1 and parts[0][1] is not None:
+            try:
+                return part(value)
+            except Unfit as error:
+                # A list or an object of which a part does not fit.
+                if str(error).startswith("`") or len(parts) == 1:
+                    raise
+        if len(parts) == 1:
             return parts[0][1](value)
         raise _unfit(expected, value)
 

@@ -10,7 +10,7 @@ from . import raw
 from .cookies import CookieProblem, cookie_header
 from .exceptions import ReplyError, wrong_reply
 from .header import HeadersLike, header_problem, pairs, raw_header
-from .jsontext import json_text, well_formed
+from .jsontext import json_text, surrogate_problem, utf8_text
 from .payload import Payload, exact_bytes
 
 Piece = str | bytes
@@ -52,7 +52,7 @@ class Reply:
 
     @classmethod
     def text(cls, text: str, *, status: int = 200, headers: HeadersLike = ()) -> Self:
-        return cls(raw.Body_Text(well_formed(text)), status=status, headers=headers)
+        return cls(raw.Body_Text(utf8_text(text, "the reply")), status=status, headers=headers)
 
     @classmethod
     def html(cls, text: str, *, status: int = 200, headers: HeadersLike = ()) -> Self:
@@ -97,7 +97,10 @@ class Reply:
             return self.wrong(
                 f"the location has the byte {ord(found[0])} at position {found.start()}, which a URL cannot have"
             )
-        return self.header("location", quote(location, safe="%/:?#[]@!$&'()*+,;=~-._", errors="replace"))
+        problem = surrogate_problem(location)
+        if problem is not None:
+            return self.wrong(f"the location {problem}")
+        return self.header("location", quote(location, safe="%/:?#[]@!$&'()*+,;=~-._"))
 
     def header(self, name: str, value: str) -> Self:
         """Adds a header; earlier ones of the same name stay, except for `content-type`."""
@@ -170,7 +173,7 @@ class Reply:
 def _body(value: Any, what: str, name: str) -> "raw.Body | Pieces":
     kind = type(value)
     if kind is str:
-        return raw.Body_Text(well_formed(value))
+        return raw.Body_Text(utf8_text(value, what, name))
     if kind is dict or kind is list:
         return raw.Body_Json(json_text(value, what, name))
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -193,7 +196,7 @@ def to_reply(value: object, what: str, name: str) -> Reply:
 
 def piece_bytes(piece: object) -> bytes:
     if isinstance(piece, str):
-        return piece.encode("utf-8", "replace")
+        return utf8_text(piece, "a piece of the reply").encode()
     if isinstance(piece, (bytes, bytearray, memoryview)):
         return bytes(piece)
     raise TypeError(f"a piece of the reply is of the type `{type(piece).__name__}`, expected `str` or `bytes`")

@@ -1,13 +1,14 @@
 """Server-sent events."""
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .crash import caller_place
 from .jsontext import json_text
 from .log import log
+from .projection import Unfit, project
 from .reply import Reply
 
 _BREAK = re.compile(r"[\r\n\0]")
@@ -28,21 +29,38 @@ class ServerSentEvent:
     comment: str | None = None
 
 
-def sse(events: Iterable[ServerSentEvent] | AsyncIterable[ServerSentEvent]) -> Reply:
-    """A reply of server-sent events, from a generator or another iterable."""
+def sse(events: Iterable[ServerSentEvent] | AsyncIterable[ServerSentEvent], *, data: Any = Any) -> Reply:
+    """A reply of server-sent events, from a generator or another iterable. With `data`, a type, the data of each event has the fields
+    of the type alone."""
     made = caller_place()
-    pieces = _later(events, made) if isinstance(events, AsyncIterable) else _now(events, made)
+    shaped = _shaped(project(data))
+    pieces = _later(events, made, shaped) if isinstance(events, AsyncIterable) else _now(events, made, shaped)
     return Reply.stream(pieces, headers=_HEADERS)
 
 
-def _now(events: Iterable[ServerSentEvent], made: str) -> Iterator[str]:
+def _shaped(make: Callable[[Any], Any] | None) -> Callable[[ServerSentEvent], ServerSentEvent]:
+    def shaped(event: ServerSentEvent) -> ServerSentEvent:
+        if make is None or not isinstance(event, ServerSentEvent) or event.data is None:
+            return event
+        try:
+            return replace(event, data=make(event.data))
+        except Unfit as error:
+            raise TypeError(f"the data of a server-sent event does not fit its type: {error}") from None
+
+    return shaped
+
+
+_Shape = Callable[[ServerSentEvent], ServerSentEvent]
+
+
+def _now(events: Iterable[ServerSentEvent], made: str, shaped: _Shape) -> Iterator[str]:
     for event in events:
-        yield _text(event, made)
+        yield _text(shaped(event), made)
 
 
-async def _later(events: AsyncIterable[ServerSentEvent], made: str) -> AsyncIterator[str]:
+async def _later(events: AsyncIterable[ServerSentEvent], made: str, shaped: _Shape) -> AsyncIterator[str]:
     async for event in events:
-        yield _text(event, made)
+        yield _text(shaped(event), made)
 
 
 def _text(event: ServerSentEvent, made: str) -> str:

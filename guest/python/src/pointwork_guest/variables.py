@@ -1,13 +1,16 @@
 """The variables that the configuration of the host gives the module."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .exceptions import VariableError
+from .hints import without_none
 from .host import host
 from .jsontext import json_text
+from .readers import TEXTS, Invalid
+from .records import without_extras
 
 T = TypeVar("T")
 
@@ -32,8 +35,6 @@ env: Mapping[str, str] = _Variables()
 """The variables of the module. `os.environ` has them too."""
 
 _KINDS: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_NUMBER = {"integer": re.compile(r"[+-]?\d+"), "number": re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")}
-_MOST_DIGITS = 400
 
 
 def settings(kind: type[T]) -> T:
@@ -45,58 +46,47 @@ def settings(kind: type[T]) -> T:
     values: dict[str, Any] = {}
     for field, hint in _fields(kind):
         name = field.name.upper()
+        reader = TEXTS.reader(hint)
         text = env.get(name)
         if text is None:
             if not _has_default(field):
-                raise VariableError(f"the variable `{name}` is missing: expected {_expected(hint)}")
+                raise VariableError(f"the variable `{name}` is missing: expected {reader.expected}")
             continue
-        value = _parsed(text, hint)
-        if value is None:
-            raise VariableError(f"the variable `{name}` does not fit: expected {_expected(hint)}")
-        values[field.name] = value
+        try:
+            values[field.name] = reader.read(text)
+        except Invalid:
+            # The value may be a secret.
+            raise VariableError(f"the variable `{name}` does not fit: expected {reader.expected}") from None
     return kind(**values)
 
 
 def _fields(kind: type[Any]) -> list[tuple["dataclasses.Field[Any]", Any]]:
     if not dataclasses.is_dataclass(kind):
-        raise TypeError(f"`{kind.__name__}` declares variables and is no dataclass")
-    hints = get_type_hints(kind)
-    found = [(field, _without_none(hints[field.name])) for field in dataclasses.fields(kind)]
+        raise TypeError(f"`{getattr(kind, '__name__', kind)}` declares variables and is no dataclass")
+    hints = get_type_hints(kind, include_extras=True)
+    found = [(field, without_none(hints[field.name])[0]) for field in dataclasses.fields(kind)]
     for field, hint in found:
-        if hint not in _KINDS and get_origin(hint) is not Literal:
+        plain = without_extras(hint)
+        if plain not in _KINDS and not (_words(plain) and all(isinstance(word, str) for word in _words(plain))):
             raise TypeError(
                 f"`{kind.__name__}.{field.name}` cannot be a variable, "
-                "expected `str`, `int`, `float`, `bool` or a `Literal` of texts"
+                "expected `str`, `int`, `float`, `bool`, or a `Literal` or an `Enum` of texts"
             )
+        try:
+            TEXTS.reader(hint)
+        except TypeError as error:
+            raise TypeError(f"`{kind.__name__}.{field.name}`: {error}") from None
     return found
 
 
-def _without_none(hint: Any) -> Any:
-    parts = [part for part in get_args(hint) if part is not type(None)]
-    return parts[0] if type(None) in get_args(hint) and len(parts) == 1 else hint
+def _words(hint: Any) -> list[Any]:
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return [one.value for one in hint]
+    return list(get_args(hint)) if get_origin(hint) is Literal else []
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-
-
-def _parsed(text: str, hint: Any) -> Any:
-    if get_origin(hint) is Literal:
-        return text if text in get_args(hint) else None
-    kind = _KINDS[hint]
-    if kind == "string":
-        return text
-    if kind == "boolean":
-        return {"true": True, "false": False}.get(text)
-    return hint(text) if len(text) <= _MOST_DIGITS and _NUMBER[kind].fullmatch(text) else None
-
-
-def _expected(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return " or ".join(f"`{word}`" for word in get_args(hint))
-    return {"string": "a text", "boolean": "`true` or `false`", "integer": "a whole number", "number": "a number"}[
-        _KINDS[hint]
-    ]
 
 
 def schema_of(kind: type[Any]) -> str:
@@ -105,8 +95,9 @@ def schema_of(kind: type[Any]) -> str:
     required: list[str] = []
     for field, hint in _fields(kind):
         name = field.name.upper()
-        words = list(get_args(hint)) if get_origin(hint) is Literal else None
-        declared: dict[str, Any] = {"type": "string", "enum": words} if words else {"type": _KINDS[hint]}
+        words = _words(without_extras(hint))
+        kind_of = "string" if words else _KINDS[without_extras(hint)]
+        declared: dict[str, Any] = {"type": kind_of, "enum": words} if words else {"type": kind_of}
         if "description" in field.metadata:
             declared["description"] = field.metadata["description"]
         if not _has_default(field):

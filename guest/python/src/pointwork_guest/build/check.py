@@ -79,6 +79,7 @@ def _root_of(entry: Path) -> Path:
 
 
 def inspect_entry(entry: Path) -> Checked:
+    from ..declarations import check_declarations
     from ..dispatch import Dispatcher
     from ..manifest import events_used, routes_of
     from ..module import Module
@@ -96,6 +97,7 @@ def inspect_entry(entry: Path) -> Checked:
             app = getattr(importlib.import_module(name), "app", None)
         if not isinstance(app, Module):
             raise BuildError(f"{entry}: the file has no `app`, expected `app = Module(controllers=[Products])`")
+        check_declarations(app)
         Dispatcher(app)
     except BuildError:
         raise
