@@ -322,7 +322,7 @@ def _returned(call: Callable[..., Any], hint: Any) -> Project | None:
         piece = (get_args(hint) or (Any,))[0]
         if not _is_piece(piece):
             raise TypeError(
-                f"the pieces of a stream are `{piece}`, expected `str` or `bytes`; `sse(events, data={type_name(piece).strip('`')})` "
+                f"the pieces of a stream are {type_name(piece)}, expected `str` or `bytes`; `sse(events, data={type_name(piece).strip('`')})` "
                 "sends objects"
             )
         return None

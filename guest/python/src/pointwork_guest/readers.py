@@ -608,7 +608,7 @@ def _set(make: Any, items: list[Any]) -> Any:
         raise Invalid("expected a list of values, got lists or objects") from None
 
 
-def _made(kind: Any, *arguments: Any, **named: Any) -> Any:
+def _made(kind: Any, /, *arguments: Any, **named: Any) -> Any:
     """Runs a constructor of the program. Any other exception is a fault of the program, and not of the client."""
     try:
         return kind(*arguments, **named)
