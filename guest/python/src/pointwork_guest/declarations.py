@@ -12,7 +12,7 @@ from .hints import hints_of, is_text, marker_of
 from .module import HandlerOf, Module, ModuleProblem, path_names
 from .variables import schema_of
 
-_OTHER_PARAMETER = re.compile(r"[{<](?:[^/{}<>:]*:)?([A-Za-z_]\w*)[^/{}<>]*[}>]")
+_OTHER_PARAMETER = re.compile(r"\{([A-Za-z_]\w*)[^/{}]*\}|<(?:[^/<>:]*:)?([A-Za-z_]\w*)>")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"}
@@ -92,7 +92,7 @@ def _of_path(shown: str, path: Any) -> Iterator[str]:
         other = _OTHER_PARAMETER.search(segment)
         if other is not None:
             rest = "*" if ":path" in segment or "path:" in segment else ":"
-            yield f"{shown} has `{segment}` in the path `{path}`, which is no parameter: expected `{rest}{other[1]}`"
+            yield f"{shown} has `{segment}` in the path `{path}`, which is no parameter: expected `{rest}{other[1] or other[2]}`"
         elif segment[:1] in (":", "*"):
             name = segment[1:]
             if not _NAME.fullmatch(name):
@@ -103,7 +103,7 @@ def _of_path(shown: str, path: Any) -> Iterator[str]:
                 )
             elif name == "__proto__":
                 yield f"{shown} has the parameter `{name}` in the path `{path}`, expected another name"
-        elif re.search(r"[:*?#\s]", segment):
+        elif re.search(r"[:*?#{}<>\s]", segment):
             yield (
                 f"{shown} has `{segment}` in the path `{path}`, expected a parameter as a whole segment, such as `:id` or `*rest`, "
                 "and other characters percent-encoded"

@@ -1,0 +1,188 @@
+"""Declarations without an effect, or with another one than their author expects: the build refuses each with the right form."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path as File
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from pointwork_guest import (
+    Depends,
+    Forbidden,
+    Module,
+    ModuleProblem,
+    Path,
+    Query,
+    channel,
+    controller,
+    get,
+    on,
+    route,
+)
+from pointwork_guest.build import BuildError
+from pointwork_guest.build.check import inspect_entry
+from pointwork_guest.declarations import check_declarations
+from pointwork_guest.testing import TestApp
+
+
+def routed(*decorators: Callable[[Any], Any], prefix: str = "x", **more: Any) -> Module:
+    def show(self: Any) -> Any: ...
+
+    decorated: Any = show
+    for decorator in decorators:
+        decorated = decorator(decorated)
+    return Module(controllers=[controller(prefix)(type("Shows", (), {"show": decorated}))], **more)
+
+
+def refused(module: Module) -> str:
+    with pytest.raises(ModuleProblem) as found:
+        check_declarations(module)
+    return str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("{id}", "`{id}` in the path `{id}`, which is no parameter: expected `:id`"),
+        ("a/{id:int}", "`{id:int}` in the path `a/{id:int}`, which is no parameter: expected `:id`"),
+        ("{rest:path}", "expected `*rest`"),
+        ("<id>", "expected `:id`"),
+        ("<int:id>", "expected `:id`"),
+        (":id?", "`:id?` in the path `:id?`: a parameter has no pattern and no type: expected a name"),
+        (":id(\\d+)", "a parameter has no pattern and no type"),
+        ("*", "`*` in the path `*`: expected a name of letters, digits, `_` and `-`, such as `*id`"),
+        ("a:id", "expected a parameter as a whole segment, such as `:id` or `*rest`"),
+        ("{}", "and other characters percent-encoded"),
+        ("a b", "and other characters percent-encoded"),
+        (":__proto__", "has the parameter `__proto__`"),
+    ],
+)
+def test_a_path_has_the_syntax_of_the_host(path: str, message: str) -> None:
+    assert message in refused(routed(get(path)))
+
+
+def test_a_prefix_has_the_syntax_of_the_host() -> None:
+    assert refused(routed(get(), prefix="shops/{shop}")).startswith("`Shows` has `{shop}` in the path `shops/{shop}`")
+    check_declarations(routed(get(["a.b/:id-1", "*rest", "%7Bid%7D", "ä"])))
+
+
+@pytest.mark.parametrize(
+    ("decorator", "message"),
+    [
+        (route(method="get"), "`Shows.show` has the method `get`, which no client sends: expected `GET`"),
+        (route(method="GET IT"), "`Shows.show` has the method `GET IT`, expected a token such as `GET`"),
+        (get(status=99), "`Shows.show` has the status 99, expected 200 to 599"),
+        (get(status=True), "`Shows.show` has the status True, expected 200 to 599"),
+        (get(status="201"), "`Shows.show` has the status '201', expected 200 to 599"),  # type: ignore[arg-type]
+        (get(body="full"), "`Shows.show` has `body='full'`, expected `none`, `whole` or `stream`"),  # type: ignore[arg-type]
+        (get(headers={"x": "a\nb"}), "the value of header `x` has the byte 10"),
+        (get(headers={"a b": "c"}), "`a b` cannot be the name of a header"),
+        (get(headers=[("x", 1)]), "`Shows.show` has the header `x: 1`, expected texts"),  # type: ignore[list-item]
+        (get(guards=[True]), "`guards` of `Shows.show` has `True`, expected a function"),  # type: ignore[list-item]
+        (get(after=["hook"]), "`after` of `Shows.show` has `'hook'`, expected a function"),  # type: ignore[list-item]
+        (get(skip_guards=1), "`Shows.show` has `skip_guards=1`, expected `True` or `False`"),  # type: ignore[arg-type]
+        (get(tags=[1]), "`Shows.show` has the metadata `tag: 1`, expected texts"),  # type: ignore[list-item]
+        (get(summary=1), "`Shows.show` has the metadata `summary: 1`, expected texts"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_a_route_declares(decorator: Any, message: str) -> None:
+    assert message in refused(routed(decorator))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"guards": [1]}, "`guards` of the module has `1`, expected a function"),
+        ({"errors": 5}, "`errors` of the module has `5`, expected a function"),
+        ({"errors": {404: len}}, "`errors` of the module has the key `404`, expected a class of exceptions"),
+        ({"errors": {KeyError: 1}}, "`errors` of the module has `1`, expected a function"),
+        ({"uses": [1]}, "`uses` of the module has `1`, expected the name of an event"),
+        ({"metadata": {"a": 1}}, "the module has the metadata `a: 1`, expected texts"),
+        ({"variables": int}, "`int` declares variables and is no dataclass"),
+    ],
+)
+def test_what_a_module_declares(more: dict[str, Any], message: str) -> None:
+    assert message in refused(routed(get(), **more))
+
+
+def test_variables_are_texts_and_numbers() -> None:
+    class Mode(StrEnum):
+        FAST = "fast"
+
+    @dataclass
+    class Good:
+        mode: Mode
+        size: Annotated[int, "a size"] = 1
+
+    @dataclass
+    class Numbers:
+        mode: Literal[1, 2]
+
+    @dataclass
+    class Constrained:
+        size: Annotated[int, object()]
+
+    check_declarations(routed(get(), variables=Good))
+    assert "`Numbers.mode` cannot be a variable" in refused(routed(get(), variables=Numbers))
+    assert "`Constrained.size`: nothing enforces" in refused(routed(get(), variables=Constrained))
+
+
+def test_a_parameter_of_some_paths() -> None:
+    @controller("x")
+    class Some:
+        @get(["", ":id"])
+        def show(self, id: int = 0) -> Any: ...
+
+        @get(["a", "a/:name"])
+        def marked(self, name: Annotated[str, Query()] = "") -> Any: ...
+
+    assert refused(Module(controllers=[Some])) == (
+        "`Some.show` has the parameter `id`, which only some of its paths have: expected two handlers, `Query()` for one of the query, "
+        "or `ctx.params.get('id')`"
+    )
+
+
+def test_a_guard_reads_the_parameters_of_the_path() -> None:
+    def owner(id: int) -> None:
+        if id != 1:
+            raise Forbidden()
+
+    def missing(other: Annotated[int, Path()]) -> None: ...
+
+    @controller("x", guards=[owner])
+    class Guarded:
+        @get(":id")
+        def show(self, id: int) -> Any:
+            return id
+
+    app = TestApp(Module(controllers=[Guarded]))
+    assert [app.get(target).status for target in ("/x/1", "/x/2", "/x/2?id=1")] == [200, 403, 403]
+    with pytest.raises(TypeError, match="missing` reads the path parameter `other`, which its paths do not have"):
+        TestApp(routed(get(":id", guards=[missing])))
+
+
+def test_a_dependency_is_called() -> None:
+    with pytest.raises(TypeError, match=r"`Depends\(5\)` has nothing to call, expected a function or a class"):
+        Depends(5)  # type: ignore[arg-type]
+
+
+def test_the_metadata_of_channels() -> None:
+    @channel("c", summary=1)  # type: ignore[arg-type]
+    class Listens:
+        @on("a", description=2)  # type: ignore[arg-type]
+        def a(self) -> None: ...
+
+    told = refused(Module(channels=[Listens]))
+    assert "`Listens` has the metadata `summary: 1`" in told and "`Listens.a` has the metadata `description: 2`" in told
+
+
+def test_the_build_tells_it(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "braces.py").write_text(
+        "from pointwork_guest import Module, controller, get\n@controller('a')\nclass A:\n    @get('{id}')\n"
+        "    def a(self): ...\napp = Module(controllers=[A])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BuildError, match=r"`A.a` has `\{id\}` in the path `\{id\}`, which is no parameter: expected `:id`"):
+        inspect_entry(File("braces.py"))
