@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
+from .fields import percent_decoded
 from .header import printable
 from .jsontext import surrogate_problem
 
@@ -81,7 +82,7 @@ class Cookies:
             if not equals or not name or "%" in name or name in self._values:
                 continue
             try:
-                self._values[name] = unquote(value.strip(), errors="strict")
+                self._values[name] = percent_decoded(value.strip())
             except UnicodeDecodeError:
                 # Any page of the domain can set a cookie that is malformed.
                 continue

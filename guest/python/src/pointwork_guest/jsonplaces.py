@@ -5,9 +5,10 @@ megabyte takes a second in a component. `_without_escapes` makes each quotation 
 """
 
 import re
-from itertools import accumulate
+from itertools import accumulate, islice
 from json import JSONDecoder
 from json.decoder import WHITESPACE, scanstring  # type: ignore[attr-defined]
+from operator import indexOf
 from typing import Any
 
 DEEPEST = 128
@@ -38,9 +39,11 @@ def too_deep(text: str) -> int | None:
     # Every second segment is outside of strings. An unterminated string has no end.
     outside = _without_escapes(text).split('"')[::2]
     brackets = "".join(outside).encode().translate(None, _NO_BRACKET)
-    depths = accumulate(map(_DEEPER.__getitem__, brackets))
-    wanted = next((number for number, depth in enumerate(depths) if depth > DEEPEST), None)
-    return None if wanted is None else _bracket(text, wanted)
+    try:
+        wanted = indexOf(accumulate(map(_DEEPER.__getitem__, brackets)), DEEPEST + 1)
+    except ValueError:
+        return None
+    return _bracket(text, wanted)
 
 
 def _bracket(text: str, wanted: int) -> int:
@@ -50,8 +53,7 @@ def _bracket(text: str, wanted: int) -> int:
         if number % 2 == 0:
             count = sum(map(segment.count, "[]{}"))
             if wanted < count:
-                found = list(re.finditer(r"[\[\]{}]", segment))
-                return at + found[wanted].start()
+                return at + next(islice(re.finditer(r"[\[\]{}]", segment), wanted, None)).start()
             wanted -= count
         at += len(segment) + 1
     raise IndexError(wanted)

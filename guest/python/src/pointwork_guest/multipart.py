@@ -12,6 +12,8 @@ _LONGEST_BOUNDARY = 70
 """As RFC 2046 says."""
 _LONGEST_HEAD = 64 * 1024
 _MOST_PARTS = 1_000
+_MOST_HEADERS = 100
+"""In one part."""
 
 _Steps = Generator[None, bytes, Any]
 """The parser is a generator that asks for chunks, so that both forms share it: one reads them by a call, the other
@@ -111,6 +113,8 @@ def _headers(head: bytes) -> dict[str, str]:
         lines = head.decode().split("\r\n")
     except UnicodeDecodeError:
         raise _malformed("a head of a part in UTF-8") from None
+    if len(lines) > _MOST_HEADERS:
+        raise BadRequest(f"body: a part has more than {_MOST_HEADERS} headers")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")

@@ -200,6 +200,8 @@ FORMS = (
     "a dataclass, an attrs class, a `TypedDict`, a `NamedTuple`, an `Enum`, a `Literal`, `str`, `int`, `float`, `bool`, `Decimal`, `UUID`, "
     "`datetime`, `date`, `time`, `Any`, or a list, set, tuple, `dict` or union of these"
 )
+_VERDICTS = (Invalid, Misfit, ValueError, AssertionError, TypeError)
+"""Exceptions by which a constructor of the program may refuse its arguments."""
 _ANY = Reader(lambda value: value, "a value", "any")
 
 
@@ -391,7 +393,7 @@ class Compiler:
         """A class of the program below one of the types of JSON: its constructor gets the value."""
         base = next(one for one in (str, int, float, Decimal) if issubclass(kind, one))
         inner = self.reader(base)
-        return Reader(lambda value: _made(kind, inner.read(value)), inner.expected, "scalar", inner.measure)
+        return Reader(lambda value: _called(kind, inner.read(value)), inner.expected, "scalar", inner.measure)
 
     def _item_list(self, value: Any) -> list[Any]:
         # A field of a query or a form that occurs once.
@@ -413,7 +415,12 @@ class Compiler:
         if make_set and item.kind in ("list", "object") and not (arguments and is_record(arguments[0])):
             raise TypeError(f"a set of {type_name(arguments[0])} cannot be made, expected a list")
 
+        exact = item.exact if make is list else None
+
         def read(value: Any) -> Any:
+            # The usual case.
+            if exact and type(value) is list and exact.issuperset(map(type, value)):
+                return value
             found = _items(items(value), item)
             if make_set:
                 return _set(make, found)
@@ -437,7 +444,7 @@ class Compiler:
     def _named_tuple(self, kind: Any) -> Reader:
         hints = get_type_hints(kind, include_extras=True)
         parts = [self.reader(hints.get(name, Any)) for name in kind._fields]
-        return self._fixed(parts, lambda values: _made(kind, *values), len(parts) - len(kind._field_defaults))
+        return self._fixed(parts, lambda values: _called(kind, *values), len(parts) - len(kind._field_defaults))
 
     def _object(self, arguments: tuple[Any, ...]) -> Reader:
         if not arguments or arguments[1] in (Any, object) and arguments[0] in (str, Any):
@@ -501,7 +508,12 @@ class Compiler:
                 found += [((name,), "unknown field") for name in unknown]
             if found:
                 raise Misfit(found[: MOST_FIELDS + 1])
-            return made if kind is None else _made(kind, **made)
+            if kind is None:
+                return made
+            try:
+                return kind(**made)
+            except _VERDICTS as error:
+                raise _verdict(error) or error from None
 
         return read
 
@@ -608,19 +620,21 @@ def _set(make: Any, items: list[Any]) -> Any:
         raise Invalid("expected a list of values, got lists or objects") from None
 
 
-def _made(kind: Any, /, *arguments: Any, **named: Any) -> Any:
-    """Runs a constructor of the program. Any other exception is a fault of the program, and not of the client."""
+def _called(kind: Any, *arguments: Any) -> Any:
     try:
-        return kind(*arguments, **named)
-    except (Invalid, Misfit):
-        raise
-    except (ValueError, AssertionError, TypeError) as error:
-        problem = validator_problem(error)
-        if problem is not None:
-            raise Invalid(problem[1], problem[0]) from None
-        if isinstance(error, TypeError):
-            raise
-        raise Invalid(message_of(error)) from None
+        return kind(*arguments)
+    except _VERDICTS as error:
+        raise _verdict(error) or error from None
+
+
+def _verdict(error: Exception) -> Invalid | Misfit | None:
+    """What an exception of a constructor of the program says of its arguments. `None` if it is a fault of the program."""
+    if isinstance(error, (Invalid, Misfit)):
+        return error
+    problem = validator_problem(error)
+    if problem is not None:
+        return Invalid(problem[1], problem[0])
+    return Invalid(message_of(error)) if isinstance(error, (ValueError, AssertionError)) else None
 
 
 def message_of(error: Exception) -> str:
