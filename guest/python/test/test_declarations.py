@@ -9,12 +9,17 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from pointwork_guest import (
+    Conflict,
+    Context,
     Depends,
     Forbidden,
     Module,
     ModuleProblem,
+    NotFound,
     Path,
+    Queries,
     Query,
+    Reply,
     channel,
     controller,
     get,
@@ -186,3 +191,76 @@ def test_the_build_tells_it(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BuildError, match=r"`A.a` has `\{id\}` in the path `\{id\}`, which is no parameter: expected `:id`"):
         inspect_entry(File("braces.py"))
+
+
+class TooMuch(Exception): ...
+
+
+class FarTooMuch(TooMuch): ...
+
+
+def test_errors_by_their_classes() -> None:
+    @controller("x")
+    class Fails:
+        @get()
+        def show(self, kind: str) -> Any:
+            raise {"http": NotFound("no x"), "much": TooMuch("5"), "far": FarTooMuch("6"), "key": KeyError("a")}.get(
+                kind
+            ) or MemoryError()
+
+    def fault(error: Exception, ctx: Context) -> Any:
+        raise ValueError("a mistake")
+
+    given: Any = {
+        NotFound: lambda error, ctx: {"title": error.message, "path": ctx.path},
+        TooMuch: lambda error, ctx: Reply.json({"most": str(error)}, status=429),
+        KeyError: lambda error, ctx: {"key": str(error)},
+        MemoryError: lambda error, ctx: "caught",
+    }
+    module = Module(controllers=[Fails], errors=given)
+    check_declarations(module)
+    app = TestApp(module)
+    assert [(app.get(f"/x?kind={kind}").status, app.get(f"/x?kind={kind}").json()) for kind in ("http", "much", "far", "key")] == [
+        (404, {"title": "no x", "path": "/x"}),
+        (429, {"most": "5"}),
+        (429, {"most": "6"}),
+        (500, {"key": "'a'"}),
+    ]
+    assert app.get("/x").status == 400
+    with pytest.raises(MemoryError):
+        app.get("/x?kind=memory")
+    other = TestApp(Module(controllers=[Fails], errors={TooMuch: lambda error, ctx: Conflict("taken"), KeyError: fault}))
+    assert (other.get("/x?kind=much").status, other.get("/x?kind=http").status) == (409, 404)
+    with pytest.raises(KeyError):
+        other.get("/x?kind=key")
+
+
+def test_defaults_are_used_or_refused() -> None:
+    @dataclass
+    class Item:
+        name: str = "a"
+
+    @controller("x")
+    class Shows:
+        @get()
+        def show(self, tags: list[str] = ["a"], page: int | None = 1) -> Any:
+            tags.append("b")
+            return [tags, page]
+
+    app = TestApp(Module(controllers=[Shows]))
+    assert [app.get("/x").json() for _ in range(2)] == [[["a", "b"], 1]] * 2
+
+    def of_path(self: Any, id: int = 5) -> Any: ...
+    def of_body(self: Any, item: Item | None = None) -> Any: ...
+    def of_query(self: Any, item: Annotated[Item, Queries()] = Item()) -> Any: ...
+    def of_function(self: Any, item: Annotated[str, Depends(str)] = "a") -> Any: ...
+
+    for function, what in (
+        (of_path, "the parameter `id` is in the path of each request"),
+        (of_body, "the parameter `item` is the body"),
+        (of_query, "the parameter `item` is the whole query"),
+        (of_function, "the parameter `item` is what a function makes"),
+    ):
+        with pytest.raises(TypeError) as found:
+            TestApp(Module(controllers=[controller("x")(type("Shows", (), {"show": get(":id")(function)}))]))
+        assert f"{what}, so that its default would have no effect: expected none" in str(found.value)

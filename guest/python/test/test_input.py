@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pointwork_guest import CallError, Context, Event, Fields, Module, Reply, channel, controller, get, on, post
+from pointwork_guest import CallError, Context, Cookies, Event, Fields, Module, Reply, channel, controller, get, on, post
 from pointwork_guest import base_context, fields, jsonplaces, multipart, readers
 from pointwork_guest.testing import TestApp
 
@@ -165,7 +165,7 @@ def test_places_behind_too_many_values_are_not_searched() -> None:
 
 
 def test_the_query_and_the_cookies_are_read_once_for_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    parse, cookies = Counted(fields.parse_fields), Counted(base_context.Cookies)
+    parse, cookies = Counted(fields.parse_fields), Counted(Cookies)
     monkeypatch.setattr(base_context, "parse_fields", parse)
     monkeypatch.setattr(base_context, "Cookies", cookies)
     assert APP.get("/x/query?a=1&b=2&c=3").json() == [1, 2, 3]
@@ -296,9 +296,10 @@ class Halved(dict[str, Any]):
 @pytest.fixture(autouse=True)
 def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
     from pointwork_guest import raw
+    from pointwork_guest.payload import lower_payload
     from pointwork_guest.testing import app
 
-    lower = app.lower_payload
+    lower = lower_payload
     monkeypatch.setattr(
         app,
         "lower_payload",

@@ -119,13 +119,15 @@ class Dispatcher:
                     result = as_outcome(value, runner.name, runner.null)
                 else:
                     result = self._guarded(runner, ctx)
-                left = _lowered(result, runner)
+                left: Any = _lowered(result, runner)
                 if isinstance(left, Reply):
                     write_pieces(ctx, left)
                     return DEFERRED
-            except HttpError as error:
+            except Exception as error:
+                if not self._has_reply(error):
+                    raise
                 left = error
-            return self._failed(left, ctx) if isinstance(left, HttpError) else left
+            return self._failed(left, ctx) if isinstance(left, Exception) else left
         except Exception as error:
             note_place(error, self.runners[number].call)
             raise
@@ -145,13 +147,15 @@ class Dispatcher:
                     result = as_outcome(value, runner.name, runner.null)
                 else:
                     result = await self._guarded_later(runner, ctx)
-                left = _lowered(result, runner)
+                left: Any = _lowered(result, runner)
                 if isinstance(left, Reply):
                     await write_pieces_later(ctx, left)
                     return DEFERRED
-            except HttpError as error:
+            except Exception as error:
+                if not self._has_reply(error):
+                    raise
                 left = error
-            return await self._failed_later(left, ctx) if isinstance(left, HttpError) else left
+            return await self._failed_later(left, ctx) if isinstance(left, Exception) else left
         except Exception as error:
             note_place(error, self.runners[number].call)
             raise
@@ -191,21 +195,26 @@ class Dispatcher:
             result = seen if made is None else as_outcome(made, after.__name__, False)
         return result
 
-    def _failed(self, error: HttpError, ctx: BaseContext) -> raw.Outcome:
-        shown = error.for_client()
-        if self.module.errors is None:
-            return raw.Outcome_Thrown(thrown(shown))
+    def _has_reply(self, error: Exception) -> bool:
+        """Whether an exception is a reply, rather than a crash. The instance is not intact after the last two."""
+        is_mapped = self.module.error_function(error) is not None
+        return isinstance(error, HttpError) or (is_mapped and not isinstance(error, (MemoryError, RecursionError)))
+
+    def _failed(self, error: Exception, ctx: BaseContext) -> raw.Outcome:
+        shown, function = _for_client(error), self.module.error_function(error)
+        if function is None:
+            return _without_body(shown)
         try:
-            return _with_body(shown, self.module.errors(shown, ctx))
+            return _with_body(shown, function(shown, ctx))
         except Exception as fault:
             return _without_body(shown, fault)
 
-    async def _failed_later(self, error: HttpError, ctx: BaseContext) -> raw.Outcome:
-        shown = error.for_client()
-        if self.module.errors is None:
-            return raw.Outcome_Thrown(thrown(shown))
+    async def _failed_later(self, error: Exception, ctx: BaseContext) -> raw.Outcome:
+        shown, function = _for_client(error), self.module.error_function(error)
+        if function is None:
+            return _without_body(shown)
         try:
-            value = self.module.errors(shown, ctx)
+            value = function(shown, ctx)
             return _with_body(shown, await value if inspect.isawaitable(value) else value)
         except Exception as fault:
             return _without_body(shown, fault)
@@ -266,7 +275,7 @@ def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
     return call(*arguments)
 
 
-def _lowered(result: Outcome, runner: Runner) -> raw.Outcome | Reply | HttpError:
+def _lowered(result: Outcome, runner: Runner) -> raw.Outcome | Reply | Exception:
     """The outcome for the host; a reply that is to be streamed, and an error, which each form handles in its own way."""
     if result is None:
         return DEFERRED
@@ -283,20 +292,32 @@ def _answered(listener: ListenerPlan, value: object) -> raw.Payload:
     return lower_payload(None if isinstance(value, (BaseContext, BaseDelivery)) else value, RETURNED, listener.name)
 
 
-def _with_body(error: HttpError, value: object) -> raw.Outcome:
-    """An error with the body that the module makes."""
+def _for_client(error: Exception) -> Exception:
+    return error.for_client() if isinstance(error, HttpError) else error
+
+
+def _with_body(error: Exception, value: object) -> raw.Outcome:
+    """An error with the body that the module makes. The reply of an exception that is no `HttpError` has the status that
+    the module gives it."""
     reply = as_outcome(value, "errors", False)
+    if isinstance(reply, HttpError) and not isinstance(error, HttpError):
+        return raw.Outcome_Thrown(thrown(reply))
     if not isinstance(reply, Reply) or is_streamed(reply):
         raise TypeError("it is no whole reply")
     if reply.problem is not None:
         raise reply.problem
     lowered = reply.lowered("`errors`")
+    if not isinstance(error, HttpError):
+        return raw.Outcome_Reply(lowered if isinstance(value, Reply) else raw.Reply(500, lowered.headers, lowered.body))
     headers = [*lowered.headers, *Reply(headers=error.headers).lowered_headers()]
     return raw.Outcome_Reply(raw.Reply(error.status, headers, lowered.body))
 
 
-def _without_body(error: HttpError, fault: Exception) -> raw.Outcome:
-    log.error(f"the function behind `errors:` failed: {crash_line(fault)}")
+def _without_body(error: Exception, fault: Exception | None = None) -> raw.Outcome:
+    if fault is not None:
+        log.error(f"the function behind `errors:` failed: {crash_line(fault)}")
+    if not isinstance(error, HttpError):
+        raise error
     return raw.Outcome_Thrown(thrown(error))
 
 

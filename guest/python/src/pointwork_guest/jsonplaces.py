@@ -61,6 +61,8 @@ def _bracket(text: str, wanted: int) -> int:
 
 def lone_surrogate(text: str) -> int | None:
     """The position of an escape such as `\\ud800` that is half of a character, in a text that is JSON."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return None
     found = _LONE.search(_without_escapes(text))
     return found.start() if found else None
 
@@ -87,8 +89,9 @@ _TOKEN = re.compile(
 def forbidden_key(text: str) -> tuple[str, int] | None:
     """A key by which a program in JavaScript could be attacked, in a text that is JSON: `__proto__`, or `constructor` with
     an object that has the key `prototype`."""
-    escaped = "\\u" in text
-    if not escaped and "__proto__" not in text and not ("constructor" in text and "prototype" in text):
+    # Letters, which no encoder writes as escapes.
+    is_escaped = "\\u00" in text and any(escape in text for escape in ("\\u005", "\\u006", "\\u007"))
+    if not is_escaped and "__proto__" not in text and not ("constructor" in text and "prototype" in text):
         return None
     plain = _without_escapes(text)
     found = _PROTO.search(plain)

@@ -206,6 +206,6 @@ def check_json(text: str) -> None:
     key = forbidden_key(text)
     if key is not None:
         raise JsonFault(f"the key `{key[0]}` at {line_and_column(text, key[1])} is not allowed")
-    at = lone_surrogate(text) if "\\u" in text else None
+    at = lone_surrogate(text)
     if at is not None:
         raise JsonFault(f"the escape `{text[at : at + 6]}` at {line_and_column(text, at)} is half of a character")

@@ -15,6 +15,7 @@ from .decorators import (
     declared_classes,
     declared_lines,
 )
+from .exceptions import HttpError
 from .plan import is_async_function
 
 _NAME = re.compile(r"/:[^/]*")
@@ -67,8 +68,8 @@ class ModuleProblem(TypeError):
 class Module:
     """What a component consists of: `app = Module(controllers=[Products], channels=[Stock])` in the entry file.
 
-    `guards` and `after` are those of every handler, `errors` makes the body of every error of handlers and guards,
-    `variables` is a
+    `guards` and `after` are those of every handler, `errors` makes the body of every error of handlers and guards, or is a
+    mapping from classes of exceptions to functions that make the replies. `variables` is a
     dataclass of the variables that the module needs, and `uses` names events by names that are not written where
     they are called.
     A class that is not listed takes no part.
@@ -81,7 +82,7 @@ class Module:
         channels: Sequence[type[Any]] = (),
         guards: Sequence[Guard] = (),
         after: Sequence[Guard] = (),
-        errors: Callable[..., Any] | None = None,
+        errors: Callable[..., Any] | Mapping[type[Exception], Callable[..., Any]] | None = None,
         variables: type[Any] | None = None,
         uses: Sequence[str] = (),
         metadata: Mapping[str, str] = {},
@@ -115,6 +116,13 @@ class Module:
             *((one.of, one.declared) for one in self.controllers),
             *((one.of, one.declared) for one in self.channels),
         ]
+
+    def error_function(self, error: Exception) -> Callable[..., Any] | None:
+        """What makes the reply of an exception. Of a mapping it is the function of the nearest class; a function alone is
+        for `HttpError`s."""
+        if isinstance(self.errors, Mapping):
+            return next((self.errors[of] for of in type(error).__mro__ if of in self.errors), None)
+        return self.errors if isinstance(error, HttpError) else None
 
     def unlisted(self) -> list[str]:
         """Classes with decorators that the module does not list. Known when all files are evaluated."""

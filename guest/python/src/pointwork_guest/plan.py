@@ -3,6 +3,7 @@
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +126,14 @@ class Planner:
             except Exception as error:
                 raise TypeError(f"{shown(function)}: the parameter `{name}`: {error}") from None
 
+        def no_default(what: str) -> None:
+            if has_default:
+                raise TypeError(
+                    f"{shown(function)}: the parameter `{name}` is {what}, so that its default would have no effect: expected none"
+                )
+
         if isinstance(marker, Dependency):
+            no_default("what a function makes")
             return getter(*self._dependency(marker.make, path, function))
         if isinstance(hint, type) and issubclass(hint, BaseContext):
             expected = AsyncContext if self.is_async else Context
@@ -143,6 +151,8 @@ class Planner:
             hint = str
         if is_path or isinstance(marker, (Query, Header, Cookie)) or (marker is None and is_text(hint)):
             convertible(True)
+            if is_path:
+                no_default("in the path of each request")
             if body == "expected" and marker is None and not is_path and not has_default and is_list(hint):
                 raise TypeError(
                     f"{shown(function)}: the parameter `{name}` is a list, of the body or of the query: "
@@ -154,8 +164,10 @@ class Planner:
             kind = Path if is_path else type(marker or Query())
             return getter(_text_getter(kind, found, hint, has_default, parameter.default))
         if isinstance(marker, Queries):
+            no_default("the whole query")
             convertible(True)
             return getter(lambda ctx: ctx.read_query(hint, extra=marker.extra))
+        no_default("the body")
         bodies.append(f"`{name}`")
         if isinstance(marker, Form):
             convertible(True)
@@ -252,12 +264,15 @@ def _text_getter(kind: Any, name: str, hint: Any, has_default: bool, default: An
         fields = ctx.query
         return fields.all(name) if of_list else fields.get(name)
 
+    is_shared = isinstance(default, (list, dict, set))
+
     def field(ctx: BaseContext) -> Any:
         text = read(ctx)
         if text is None or (of_list and not text and has_default):
             if not optional and not has_default:
                 raise BadRequest(f"{what}: it is missing")
-            return default if has_default else None
+            # A handler may change a list, which another request gets as well.
+            return copy(default) if is_shared else default if has_default else None
         return text_value(plain, text, what)
 
     return field

@@ -29,15 +29,14 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Never, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Never, NoReturn, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from .exceptions import HttpError
 from .hints import hints_of
-from .jsontext import field_names
 from .payload import Payload
 from .readers import FORMS, type_name
-from .records import Record, is_record, record_of
+from .records import Record, is_record, record_of, without_extras
 from .reply import Reply
 
 
@@ -70,11 +69,8 @@ def _unfit(expected: str, value: object) -> Unfit:
 
 def project(hint: Any) -> Project | None:
     """What makes the sent value of a returned one. A type that no JSON has is a `TypeError`."""
-    try:
-        return _project(hint)
-    except TypeError:
-        # A hint with metadata that is not hashable.
-        return _project.__wrapped__(hint)
+    # The metadata of `Annotated` says nothing of fields, and need not be hashable.
+    return _project(without_extras(hint))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -82,8 +78,6 @@ def _project(hint: Any) -> Project | None:
     if hint in (Any, object, inspect.Parameter.empty, NoReturn, Never):
         return None
     origin: Any = get_origin(hint)
-    if origin is Annotated:
-        return project(get_args(hint)[0])
     stands_for = getattr(hint, "__supertype__", None)
     if stands_for is None and not isinstance(hint, type):
         stands_for = getattr(hint, "__value__", None)
@@ -226,7 +220,8 @@ def _record_project(record: Record) -> Project:
             return value
         sent: dict[str, Any] = {}
         is_object = isinstance(value, Mapping)
-        if not is_object and not isinstance(value, kind if not record.is_dict else ()) and field_names(type(value)) is None:
+        # An instance of a subclass is one of a record too.
+        if not is_object and not is_record(type(value)):
             raise _unfit(f"`{kind.__name__}`", value)
         for name, part, is_required in parts:
             try:
