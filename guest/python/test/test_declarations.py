@@ -189,7 +189,9 @@ def test_the_build_tells_it(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> 
         "    def a(self): ...\napp = Module(controllers=[A])\n"
     )
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BuildError, match=r"`A.a` has `\{id\}` in the path `\{id\}`, which is no parameter: expected `:id`"):
+    with pytest.raises(
+        BuildError, match=r"`A.a` has `\{id\}` in the path `\{id\}`, which is no parameter: expected `:id`"
+    ):
         inspect_entry(File("braces.py"))
 
 
@@ -220,7 +222,10 @@ def test_errors_by_their_classes() -> None:
     module = Module(controllers=[Fails], errors=given)
     check_declarations(module)
     app = TestApp(module)
-    assert [(app.get(f"/x?kind={kind}").status, app.get(f"/x?kind={kind}").json()) for kind in ("http", "much", "far", "key")] == [
+    assert [
+        (app.get(f"/x?kind={kind}").status, app.get(f"/x?kind={kind}").json())
+        for kind in ("http", "much", "far", "key")
+    ] == [
         (404, {"title": "no x", "path": "/x"}),
         (429, {"most": "5"}),
         (429, {"most": "6"}),
@@ -229,7 +234,9 @@ def test_errors_by_their_classes() -> None:
     assert app.get("/x").status == 400
     with pytest.raises(MemoryError):
         app.get("/x?kind=memory")
-    other = TestApp(Module(controllers=[Fails], errors={TooMuch: lambda error, ctx: Conflict("taken"), KeyError: fault}))
+    other = TestApp(
+        Module(controllers=[Fails], errors={TooMuch: lambda error, ctx: Conflict("taken"), KeyError: fault})
+    )
     assert (other.get("/x?kind=much").status, other.get("/x?kind=http").status) == (409, 404)
     with pytest.raises(KeyError):
         other.get("/x?kind=key")

@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from pointwork_guest import CallError, Context, Cookies, Event, Fields, Module, Reply, channel, controller, get, on, post
+from pointwork_guest import (
+    CallError,
+    Context,
+    Cookies,
+    Event,
+    Fields,
+    Module,
+    Reply,
+    channel,
+    controller,
+    get,
+    on,
+    post,
+)
 from pointwork_guest import base_context, fields, jsonplaces, multipart, readers
 from pointwork_guest.testing import TestApp
 
@@ -198,7 +211,10 @@ PARTS = {"content_type": "multipart/form-data; boundary=b"}
 
 def test_a_body_has_at_most_1000_parts() -> None:
     assert sent("parts", part("a") * 1000 + b"--b--", **PARTS) == (200, ["x"] * 1000)
-    assert sent("parts", part("a") * 1001 + b"--b--", **PARTS) == (413, {"message": "body: it has more than 1000 parts"})
+    assert sent("parts", part("a") * 1001 + b"--b--", **PARTS) == (
+        413,
+        {"message": "body: it has more than 1000 parts"},
+    )
 
 
 def test_a_head_that_arrives_byte_by_byte_is_searched_once() -> None:
@@ -235,7 +251,11 @@ def test_a_head_that_arrives_byte_by_byte_is_searched_once() -> None:
         ('{"a": "\\\\", "__pr\\u006Fto__":\n1}', "__proto__", "line 1 column 13"),
         ('{"a": 1,\n "constructor": {"b": {}, "prototype": {}}}', "constructor", "line 2 column 2"),
         ('{"constructor" : {"c": [{"constructor": 1}], "prot\\u006ftype" : 1}}', "constructor", "line 1 column 2"),
-        ('[{"constructor": {}}, {"constructor": {"constructor": {"prototype": 1}}}]', "constructor", "line 1 column 40"),
+        (
+            '[{"constructor": {}}, {"constructor": {"constructor": {"prototype": 1}}}]',
+            "constructor",
+            "line 1 column 40",
+        ),
     ],
 )
 def test_keys_of_prototypes_are_refused(body: str, key: str, place: str) -> None:
@@ -243,7 +263,9 @@ def test_keys_of_prototypes_are_refused(body: str, key: str, place: str) -> None
     assert sent("json", body) == (400, {"message": f"body: {message}"})
     answer = TestApp(Module(controllers=[Input]))
     failed = answer.on("db:any", lambda _: json.loads(body)).get("/x/call")
-    assert failed.status == 500 and "failed with `bad-payload`: the result of `db:any`: the key" in failed.lines[0].message
+    assert (
+        failed.status == 500 and "failed with `bad-payload`: the result of `db:any`: the key" in failed.lines[0].message
+    )
     for event in ("x:any", "x:typed"):
         with pytest.raises(CallError, match=f"the payload of `{event}`: the key `{key}` at ") as misfit:
             APP.deliver(event, json.loads(body))
@@ -284,7 +306,9 @@ def test_half_of_a_character_is_not_read() -> None:
         assert status == 400 and told["message"].endswith(f"at {place} is half of a character")
     for body in ('["\\ud83d\\ude00"]', '["\\\\ud800"]', '["\\\\\\ud83d\\ude00", "ud800"]'):
         assert sent("json", body) == (200, json.loads(body))
-    with pytest.raises(CallError, match=r"the payload of `x:any`: the escape `\\ud800` at line 1 column 2 is half") as failed:
+    with pytest.raises(
+        CallError, match=r"the payload of `x:any`: the escape `\\ud800` at line 1 column 2 is half"
+    ) as failed:
         APP.deliver("x:any", Halved())
     assert failed.value.code == "bad-payload"
 
@@ -303,7 +327,9 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         app,
         "lower_payload",
-        lambda value, what, name: raw.Payload_Json('"\\ud800"') if isinstance(value, Halved) else lower(value, what, name),
+        lambda value, what, name: (
+            raw.Payload_Json('"\\ud800"') if isinstance(value, Halved) else lower(value, what, name)
+        ),
     )
 
 
@@ -320,7 +346,9 @@ def test_half_of_a_character_is_not_sent() -> None:
     for where in ("header", "cookie", "location"):
         answer = APP.get(f"/x/surrogate?where={where}")
         assert answer.status == 500 and f"has {half}" in answer.lines[0].message
-    with pytest.raises(TypeError, match="the payload of `a:b` cannot be written as JSON: `name` has half of a character"):
+    with pytest.raises(
+        TypeError, match="the payload of `a:b` cannot be written as JSON: `name` has half of a character"
+    ):
         APP.get("/x/emit")
 
 
@@ -353,4 +381,7 @@ def test_a_typed_event_has_bytes_only_where_it_declares_them() -> None:
     app = TestApp(Module(controllers=[Calls])).on("db:bytes", lambda _: b"abc")
     assert app.get("/y/bytes").json() == 3
     failed = app.get("/y/json")
-    assert failed.status == 500 and "is bytes of the type `application/octet-stream`, expected JSON" in failed.lines[0].message
+    assert (
+        failed.status == 500
+        and "is bytes of the type `application/octet-stream`, expected JSON" in failed.lines[0].message
+    )

@@ -91,7 +91,11 @@ def returned(hint: Any, value: Any) -> Any:
         (tuple[User, ...], (ADA,), [SHOWN]),
         (tuple[int, User], (1, ADA), [1, SHOWN]),
         (dict[str, User], {"a": ADA}, {"a": SHOWN}),
-        (Team, Team(ADA, [ADA], {"a": ADA, "b": None}), {"owner": SHOWN, "members": [SHOWN], "by_name": {"a": SHOWN, "b": None}}),
+        (
+            Team,
+            Team(ADA, [ADA], {"a": ADA, "b": None}),
+            {"owner": SHOWN, "members": [SHOWN], "by_name": {"a": SHOWN, "b": None}},
+        ),
         (Tree, Tree(ADA, [Tree(ADA)]), {"user": SHOWN, "below": [{"user": SHOWN, "below": []}]}),
         (Page[User], Page([ADA]), {"items": [SHOWN]}),
         (User, {"id": 1, "name": "Ada", "password_hash": "secret"}, SHOWN),
@@ -178,7 +182,11 @@ def test_results_and_payloads_of_events_have_the_declared_fields() -> None:
             return ctx.call(SAVE, ADA)
 
     app = TestApp(Module(channels=[Users], controllers=[Shows]))
-    assert (app.deliver("users:one", 1), app.deliver("users:one", 2), app.deliver("users:all")) == (SHOWN, None, [SHOWN])
+    assert (app.deliver("users:one", 1), app.deliver("users:one", 2), app.deliver("users:all")) == (
+        SHOWN,
+        None,
+        [SHOWN],
+    )
     answer = app.on(SAVE, lambda user: user).get("/users")
     assert (answer.called("users:save"), answer.emitted("users:save"), answer.json()) == ([SHOWN], [SHOWN], SHOWN)
 

@@ -163,13 +163,28 @@ Positive = Annotated[int, Gt(0)]
         (Annotated[int, Gt(0)], 1, 0, "expected a whole number greater than 0, got `0`"),
         (Annotated[float, Ge(0.5)], 0.5, 0.4, "expected a number of at least 0.5, got `0.4`"),
         (Annotated[Decimal, Lt(Decimal(2))], "1", "2", "expected a decimal number less than 2, got `2`"),
-        (Annotated[int, Le(9), MultipleOf(3)], 9, 8, "expected a whole number of at most 9 and that is a multiple of 3, got `8`"),
+        (
+            Annotated[int, Le(9), MultipleOf(3)],
+            9,
+            8,
+            "expected a whole number of at most 9 and that is a multiple of 3, got `8`",
+        ),
         (Annotated[int, Interval(ge=1, lt=3)], 2, 3, "expected a whole number of at least 1 and less than 3, got `3`"),
         (Annotated[str, MinLen(2)], "ab", "a", "expected a text of at least 2 characters, got `a`"),
         (Annotated[list[int], MaxLen(1)], [1], [1, 2], "expected a list of at most 1 items, got a list"),
-        (Annotated[set[int], Len(1, 2)], [1], [], "expected a list of at least 1 items and of at most 2 items, got a list"),
+        (
+            Annotated[set[int], Len(1, 2)],
+            [1],
+            [],
+            "expected a list of at least 1 items and of at most 2 items, got a list",
+        ),
         (Annotated[str, Predicate(str.islower)], "a", "A", "expected a text that passes `islower`, got `A`"),
-        (Annotated[date, Ge(date(2026, 1, 1))], "2026-01-02", "2025-01-02", "of at least `2026-01-01`, got `2025-01-02`"),
+        (
+            Annotated[date, Ge(date(2026, 1, 1))],
+            "2026-01-02",
+            "2025-01-02",
+            "of at least `2026-01-01`, got `2025-01-02`",
+        ),
         (Annotated[int | None, Gt(0)], None, 0, "expected a whole number greater than 0, got `0`"),
         (list[Positive], [1], [1, 0], "expected a whole number greater than 0, got `0`"),
         (dict[str, Positive], {"a": 1}, {"a": 0}, "expected a whole number greater than 0, got `0`"),
@@ -198,7 +213,9 @@ def test_constraints_hold_in_bodies_queries_paths_events_and_variables() -> None
             return age
 
         @get(":id")
-        def show(self, id: Annotated[int, Gt(0)], page: Annotated[int | None, Query(), Ge(1), "the page"] = None) -> Any:
+        def show(
+            self, id: Annotated[int, Gt(0)], page: Annotated[int | None, Query(), Ge(1), "the page"] = None
+        ) -> Any:
             return [id, page]
 
         @get()
@@ -337,7 +354,9 @@ def test_types_of_the_standard_library_and_of_attrs() -> None:
         Square("square", 1.0),
     )
     assert problems(shape, {"kind": "line"}) == [("", "expected the fields of `Circle` or `Square`")]
-    assert made(KeptCat | Cat, {"name": "a"}) == Cat("a") and made(Cat | KeptCat, {"name": "a", "id": 1}) == KeptCat("a", 1)
+    assert made(KeptCat | Cat, {"name": "a"}) == Cat("a") and made(Cat | KeptCat, {"name": "a", "id": 1}) == KeptCat(
+        "a", 1
+    )
     assert "cannot be told apart, expected a field" in refusal(Cat | Named)
     assert made(int | str, "1", of_texts=True) == 1 and made(int | str, "a", of_texts=True) == "a"
     assert problems(int | bool | None, "x") == [("", "expected a whole number or `true` or `false`, got `x`")]

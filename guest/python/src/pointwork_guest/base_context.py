@@ -155,9 +155,7 @@ class BaseContext(Handle):
         than once is a list.
         """
         try:
-            value: T = validated(
-                structurer(kind, of_texts=True, closed=is_closed(extra)), self.query.grouped()
-            )
+            value: T = validated(structurer(kind, of_texts=True, closed=is_closed(extra)), self.query.grouped())
         except ValidationError as error:
             raise ValidationError(error.invalid, 400) from None
         return value
@@ -282,7 +280,9 @@ def json_value(text: str, kind: Any, extra: Extra) -> Any:
     gc.disable()
     try:
         value = parse_json(text)
-        return value if kind is Any else validated(structurer(kind, of_texts=False, closed=is_closed(extra)), value, text)
+        return (
+            value if kind is Any else validated(structurer(kind, of_texts=False, closed=is_closed(extra)), value, text)
+        )
     except JsonFault as fault:
         raise BadRequest(f"body: {fault}") from None
     finally:

@@ -1,6 +1,5 @@
-"""Constraints in `Annotated`, in the vocabulary of the package `annotated_types`. The SDK reads them by their names, and does not need the
-package. A constraint that is not enforced is an error of the build.
-"""
+"""Constraints in `Annotated`, in the vocabulary of the package `annotated_types`. The SDK reads them by their names,
+and does not need the package. A constraint that is not enforced is an error of the build."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,9 @@ from typing import Any, Literal
 Measure = Literal["number", "moment", "text", "items"]
 """What a constraint can measure of a type."""
 
-_FORMS = "`Gt`, `Ge`, `Lt`, `Le`, `Interval`, `MultipleOf`, `MinLen`, `MaxLen`, `Len` or `Predicate` of `annotated_types`"
+_FORMS = (
+    "`Gt`, `Ge`, `Lt`, `Le`, `Interval`, `MultipleOf`, `MinLen`, `MaxLen`, `Len` or `Predicate` of `annotated_types`"
+)
 _COMPARISONS: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
     "Gt": ("gt", "greater than", lambda value, bound: bool(value > bound)),
     "Ge": ("ge", "of at least", lambda value, bound: bool(value >= bound)),
@@ -74,7 +75,9 @@ def _constraint(extra: Any, measure: Measure | None, shown: str) -> Constraint:
         return Constraint(f"of at most {most} {unit}", lambda value: len(value) <= most)
     if name == "Predicate":
         function = extra.func
-        return Constraint(f"that passes `{getattr(function, '__name__', 'predicate')}`", lambda value: bool(function(value)))
+        return Constraint(
+            f"that passes `{getattr(function, '__name__', 'predicate')}`", lambda value: bool(function(value))
+        )
     raise TypeError(f"nothing enforces `{extra!r}`, expected {_FORMS}, or a check in `__post_init__`")
 
 

@@ -141,8 +141,8 @@ class Context(BaseContext):
         return received(event, result)
 
     def text(self) -> str:
-        """The whole body as text without a byte order mark, 400 if it is not UTF-8, 415 if it says another encoding. The body can
-        be taken once."""
+        """The whole body as text without a byte order mark, 400 if it is not UTF-8, 415 if it says another encoding.
+        The body can be taken once."""
         self._expect(None)
         return direct("text", lambda: host.waiting.text(self._open)).removeprefix(BYTE_ORDER_MARK)
 
@@ -157,8 +157,8 @@ class Context(BaseContext):
     def json(self, kind: Any = Any, *, extra: Extra = "ignore") -> Any:
         """The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the type.
 
-        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot. `extra="forbid"` refuses
-        names that the type, or a type within it, does not have.
+        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot. `extra="forbid"`
+        refuses names that the type, or a type within it, does not have.
         """
         self._expect("application/json")
         return json_value(self.text(), kind, extra)
@@ -229,8 +229,8 @@ class AsyncContext(BaseContext):
         return received(event, await self._wait(name, lambda context: host.async_waiting.call(context, name, lowered)))
 
     async def text(self) -> str:
-        """The whole body as text without a byte order mark, 400 if it is not UTF-8, 415 if it says another encoding. The body can
-        be taken once."""
+        """The whole body as text without a byte order mark, 400 if it is not UTF-8, 415 if it says another encoding.
+        The body can be taken once."""
         self._expect(None)
         return (await self._wait("text", host.async_waiting.text)).removeprefix(BYTE_ORDER_MARK)
 
@@ -245,8 +245,8 @@ class AsyncContext(BaseContext):
     async def json(self, kind: Any = Any, *, extra: Extra = "ignore") -> Any:
         """The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the type.
 
-        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot. `extra="forbid"` refuses
-        names that the type, or a type within it, does not have.
+        `kind` is a type, or a function that makes the value, and raises `Invalid` if it cannot. `extra="forbid"`
+        refuses names that the type, or a type within it, does not have.
         """
         self._expect("application/json")
         return json_value(await self.text(), kind, extra)

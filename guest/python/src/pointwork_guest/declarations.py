@@ -1,5 +1,5 @@
-"""What is wrong with the declarations of a module, beside what `Module` refuses: declarations that would have no effect, or another one than
-their author expects. The build tells each with its form."""
+"""What is wrong with the declarations of a module, beside what `Module` refuses: declarations that would have no
+effect, or another one than their author expects. The build tells each with its form."""
 
 import inspect
 import re

@@ -83,7 +83,9 @@ class Dispatcher:
     def _runner(self, number: int, instances: dict[type[Any], Any]) -> Runner:
         found = self.module.handlers[number]
         call = returning(getattr(instances[found.controller.of], found.name), found.shown)
-        names = [path_names(found.controller.declared.path, path) for route in found.routes for path in route.paths or [""]]
+        names = [
+            path_names(found.controller.declared.path, path) for route in found.routes for path in route.paths or [""]
+        ]
         bodies, methods = {route.body for route in found.routes}, {route.method for route in found.routes}
         path = set.intersection(*names) if names else set[str]()
         plan = self.planner.plan(
@@ -276,7 +278,8 @@ def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _lowered(result: Outcome, runner: Runner) -> raw.Outcome | Reply | Exception:
-    """The outcome for the host; a reply that is to be streamed, and an error, which each form handles in its own way."""
+    """The outcome for the host; a reply that is to be streamed, and an error, which each form handles in its own way.
+    """
     if result is None:
         return DEFERRED
     if isinstance(result, HttpError):
@@ -297,8 +300,8 @@ def _for_client(error: Exception) -> Exception:
 
 
 def _with_body(error: Exception, value: object) -> raw.Outcome:
-    """An error with the body that the module makes. The reply of an exception that is no `HttpError` has the status that
-    the module gives it."""
+    """An error with the body that the module makes. The reply of an exception that is no `HttpError` has the status
+    that the module gives it."""
     reply = as_outcome(value, "errors", False)
     if isinstance(reply, HttpError) and not isinstance(error, HttpError):
         return raw.Outcome_Thrown(thrown(reply))

@@ -70,8 +70,8 @@ def parse_fields(text: str, what: str) -> Fields:
 def percent_decoded(text: str) -> str:
     """The text without percent-escapes; what is no escape stays. A `UnicodeDecodeError` if it is not UTF-8.
 
-    `unquote` has a loop of Python, which takes a second for a megabyte in a component. Quoted-printable is decoded by C, and its escapes
-    differ in their sign only.
+    `unquote` has a loop of Python, which takes a second for a megabyte in a component. Quoted-printable is decoded by
+    C, and its escapes differ in their sign only.
     """
     if "%" not in text:
         return text

@@ -1,7 +1,8 @@
 """Places in a text of JSON: where a value ends, where a key is, and how deep the text is nested.
 
-Python's JSON has no positions. The functions here search the text again, mostly in the C code of `str` and `re`: a loop of Python over a
-megabyte takes a second in a component. `_without_escapes` makes each quotation mark in a text the beginning or the end of a string.
+Python's JSON has no positions. The functions here search the text again, mostly in the C code of `str` and `re`: a loop
+of Python over a megabyte takes a second in a component. `_without_escapes` makes each quotation mark in a text the
+beginning or the end of a string.
 """
 
 import re
@@ -87,8 +88,8 @@ _TOKEN = re.compile(
 
 
 def forbidden_key(text: str) -> tuple[str, int] | None:
-    """A key by which a program in JavaScript could be attacked, in a text that is JSON: `__proto__`, or `constructor` with
-    an object that has the key `prototype`."""
+    """A key by which a program in JavaScript could be attacked, in a text that is JSON: `__proto__`, or `constructor`
+    with an object that has the key `prototype`."""
     # Letters, which no encoder writes as escapes.
     is_escaped = "\\u00" in text and any(escape in text for escape in ("\\u005", "\\u006", "\\u007"))
     if not is_escaped and "__proto__" not in text and not ("constructor" in text and "prototype" in text):
@@ -126,7 +127,8 @@ class Places:
         self._ends: dict[tuple[str | int, ...], int] | None = None
 
     def of(self, path: tuple[str | int, ...]) -> str | None:
-        """The line and column of the last character of a value. `None` if the text has no such value, or too many before it."""
+        """The line and column of the last character of a value. `None` if the text has no such value, or too many
+        before it."""
         if self._ends is None:
             self._ends = _ends(self._text, self._paths)
         end = self._ends.get(path)

@@ -17,6 +17,7 @@ from .jsonplaces import DEEPEST, forbidden_key, line_and_column, lone_surrogate,
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+
 @functools.lru_cache(maxsize=1024)
 def field_names(kind: Any) -> tuple[str, ...] | None:
     """The fields of a dataclass or of an attrs class."""
@@ -202,7 +203,8 @@ def parse_json(text: str) -> Any:
 
 
 def check_json(text: str) -> None:
-    """Refuses what a text of JSON may not have: keys by which programs in JavaScript are attacked, and halves of characters."""
+    """Refuses what a text of JSON may not have: keys by which programs in JavaScript are attacked, and halves of
+    characters."""
     key = forbidden_key(text)
     if key is not None:
         raise JsonFault(f"the key `{key[0]}` at {line_and_column(text, key[1])} is not allowed")

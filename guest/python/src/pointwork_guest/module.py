@@ -68,11 +68,10 @@ class ModuleProblem(TypeError):
 class Module:
     """What a component consists of: `app = Module(controllers=[Products], channels=[Stock])` in the entry file.
 
-    `guards` and `after` are those of every handler, `errors` makes the body of every error of handlers and guards, or is a
-    mapping from classes of exceptions to functions that make the replies. `variables` is a
-    dataclass of the variables that the module needs, and `uses` names events by names that are not written where
-    they are called.
-    A class that is not listed takes no part.
+    `guards` and `after` are those of every handler, `errors` makes the body of every error of handlers and guards, or
+    is a mapping from classes of exceptions to functions that make the replies. `variables` is a dataclass of the
+    variables that the module needs, and `uses` names events by names that are not written where they are called. A
+    class that is not listed takes no part.
     """
 
     def __init__(
@@ -118,8 +117,8 @@ class Module:
         ]
 
     def error_function(self, error: Exception) -> Callable[..., Any] | None:
-        """What makes the reply of an exception. Of a mapping it is the function of the nearest class; a function alone is
-        for `HttpError`s."""
+        """What makes the reply of an exception. Of a mapping it is the function of the nearest class; a function alone
+        is for `HttpError`s."""
         if isinstance(self.errors, Mapping):
             return next((self.errors[of] for of in type(error).__mro__ if of in self.errors), None)
         return self.errors if isinstance(error, HttpError) else None

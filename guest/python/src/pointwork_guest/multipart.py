@@ -35,7 +35,8 @@ def boundary_of(content_type: str) -> str:
 class Parser:
     """The state of a body: what has arrived, from `at` on unread, and whether the content of a part goes on.
 
-    What is read stays in the buffer until more is needed: a chunk with many parts would be copied for each of them otherwise.
+    What is read stays in the buffer until more is needed: a chunk with many parts would be copied for each of them
+    otherwise.
     """
 
     def __init__(self, boundary: str) -> None:
@@ -95,7 +96,8 @@ class Parser:
         return _headers(head)
 
     def _find(self, wanted: bytes, most: int, end: bytes | None = None) -> Generator[None, bytes, int | None]:
-        """The position of some bytes. `None` if they are not within `most` bytes, or if the buffer begins with `end`."""
+        """The position of some bytes. `None` if they are not within `most` bytes, or if the buffer begins with `end`.
+        """
         searched = 0
         while True:
             found = self._buffer.find(wanted, self._at + searched)

@@ -22,7 +22,8 @@ RETURNED = "what was returned by"
 
 
 def none_is_json(hint: Any) -> bool:
-    """Whether `None` is JSON's `null`: where the hint of the returned value has another type beside `None`, as `object` does."""
+    """Whether `None` is JSON's `null`: where the hint of the returned value has another type beside `None`, as `object`
+    does."""
     if hint is object:
         return True
     parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
@@ -30,7 +31,8 @@ def none_is_json(hint: Any) -> bool:
 
 
 def plain_outcome(value: Any, name: str) -> raw.Outcome | None:
-    """The outcome of a text, a dictionary, a list or a dataclass, which most handlers return, without a `Reply` between."""
+    """The outcome of a text, a dictionary, a list or a dataclass, which most handlers return, without a `Reply`
+    between."""
     kind: Any = type(value)
     if kind is dict or kind is list or _is_record(kind):
         return raw.Outcome_Reply(raw.Reply(200, _NO_HEADERS, raw.Body_Json(json_text(value, RETURNED, name))))

@@ -38,16 +38,16 @@ class Cookie:
 
 @dataclass(frozen=True)
 class Queries:
-    """The whole query as a dataclass or another type, 400 with the fields if it does not fit. `extra="forbid"` refuses names that the type
-    does not have."""
+    """The whole query as a dataclass or another type, 400 with the fields if it does not fit. `extra="forbid"` refuses
+    names that the type does not have."""
 
     extra: Extra = "ignore"
 
 
 @dataclass(frozen=True)
 class Body:
-    """The body from JSON, for a hint that would be a field of the query otherwise. `extra="forbid"` refuses names that the type, or a type
-    within it, does not have."""
+    """The body from JSON, for a hint that would be a field of the query otherwise. `extra="forbid"` refuses names that
+    the type, or a type within it, does not have."""
 
     extra: Extra = "ignore"
 

@@ -228,10 +228,9 @@ class Planner:
         waits = is_async_function(used) or plan.waits
         return (later, True) if waits else (now, False)
 
-    def guard(
-        self, make: Callable[..., Any], path: Collection[str], of: Callable[..., Any]
-    ) -> tuple[Get, bool]:
-        """What runs a guard of a handler, and whether it has to be awaited. Its parameters are read as those of the handler."""
+    def guard(self, make: Callable[..., Any], path: Collection[str], of: Callable[..., Any]) -> tuple[Get, bool]:
+        """What runs a guard of a handler, and whether it has to be awaited. Its parameters are read as those of the
+        handler."""
         return self._dependency(make, path, of)
 
 

@@ -1,7 +1,7 @@
 """Returned values by the declared type: what a subclass or a dictionary has beside the declared fields is not sent.
 
-A hint is compiled once to a function that makes the sent value, or to `None` if every value is sent as it is. A value of exactly the declared
-type, whose fields are texts and numbers, is sent as it is, which most returned values are.
+A hint is compiled once to a function that makes the sent value, or to `None` if every value is sent as it is. A value
+of exactly the declared type, whose fields are texts and numbers, is sent as it is, which most returned values are.
 """
 
 import functools
@@ -212,7 +212,9 @@ def _record_project(record: Record) -> Project:
         if not simple or get is None or has_any:
             return False
         if record.is_dict:
-            return type(value) is dict and value.keys() == all_of and _SENT_AS_IT_IS.issuperset(map(type, value.values()))
+            return (
+                type(value) is dict and value.keys() == all_of and _SENT_AS_IT_IS.issuperset(map(type, value.values()))
+            )
         return type(value) is kind and _SENT_AS_IT_IS.issuperset(map(type, get(value)))
 
     def made(value: Any) -> Any:

@@ -1,15 +1,26 @@
 """Converts values of clients to their type hints.
 
-A hint is compiled once, when the module is made, to a `Reader`. A hint that has no form in JSON, or a declaration that no reader enforces,
-is a `TypeError` then: nothing that an author declares is left out in silence. JSON and texts (of paths, queries, headers and forms) have
-compilers of their own, since a text has to spell the numbers that JSON has. A value that does not fit raises `Invalid`, or `Misfit` with
-several. A list stops at the first item beyond `MOST_FIELDS` errors, so that a body of wrong items costs no more than a short one.
+A hint is compiled once, when the module is made, to a `Reader`. A hint that has no form in JSON, or a declaration that
+no reader enforces, is a `TypeError` then: nothing that an author declares is left out in silence. JSON and texts (of
+paths, queries, headers and forms) have compilers of their own, since a text has to spell the numbers that JSON has. A
+value that does not fit raises `Invalid`, or `Misfit` with several. A list stops at the first item beyond `MOST_FIELDS`
+errors, so that a body of wrong items costs no more than a short one.
 """
 
 import math
 import re
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -37,8 +48,8 @@ Kind = Literal["any", "null", "scalar", "text", "list", "object"]
 
 
 class Invalid(ValueError):
-    """Why a value does not fit, for `__post_init__` of a dataclass and for functions that read a body. `path` leads to the part of the value
-    that is wrong: `Invalid("expected 1 to 200 characters", "name")`."""
+    """Why a value does not fit, for `__post_init__` of a dataclass and for functions that read a body. `path` leads to
+    the part of the value that is wrong: `Invalid("expected 1 to 200 characters", "name")`."""
 
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(message)
@@ -289,7 +300,9 @@ class Compiler:
         lists = [reader for _, reader in others if reader.kind == "list"]
         objects = [(part, reader) for part, reader in others if reader.kind == "object"]
         # Every text fits `str`: a type that reads some texts alone comes first.
-        scalars = sorted((one for _, one in others if one.kind in ("scalar", "text")), key=lambda one: one.kind == "text")
+        scalars = sorted(
+            (one for _, one in others if one.kind in ("scalar", "text")), key=lambda one: one.kind == "text"
+        )
         shown_union = " | ".join(type_name(part) for part in parts)
         if len(lists) > 1:
             raise TypeError(f"{shown_union}: two lists cannot be told apart, expected one list with a union of items")
@@ -321,7 +334,9 @@ class Compiler:
             return objects[0][1].read
         for part, _ in objects:
             if not is_record(part):
-                raise TypeError(f"{shown_union}: {type_name(part)} cannot be told apart from the others, expected a dataclass")
+                raise TypeError(
+                    f"{shown_union}: {type_name(part)} cannot be told apart from the others, expected a dataclass"
+                )
         choices = [(_Shape(record_of(part)), reader) for part, reader in objects]
         for at, (shape, _) in enumerate(choices):
             for other, _ in choices[at + 1 :]:
@@ -628,7 +643,8 @@ def _called(kind: Any, *arguments: Any) -> Any:
 
 
 def _verdict(error: Exception) -> Invalid | Misfit | None:
-    """What an exception of a constructor of the program says of its arguments. `None` if it is a fault of the program."""
+    """What an exception of a constructor of the program says of its arguments. `None` if it is a fault of the program.
+    """
     if isinstance(error, (Invalid, Misfit)):
         return error
     problem = validator_problem(error)
@@ -650,4 +666,3 @@ COMPILERS = {
     (True, True): Compiler(of_texts=True, closed=True),
 }
 """By `of_texts` and `closed`."""
-

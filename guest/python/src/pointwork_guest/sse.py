@@ -30,8 +30,8 @@ class ServerSentEvent:
 
 
 def sse(events: Iterable[ServerSentEvent] | AsyncIterable[ServerSentEvent], *, data: Any = Any) -> Reply:
-    """A reply of server-sent events, from a generator or another iterable. With `data`, a type, the data of each event has the fields
-    of the type alone."""
+    """A reply of server-sent events, from a generator or another iterable. With `data`, a type, the data of each event
+    has the fields of the type alone."""
     made = caller_place()
     shaped = _shaped(project(data))
     pieces = _later(events, made, shaped) if isinstance(events, AsyncIterable) else _now(events, made, shaped)
