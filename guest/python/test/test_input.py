@@ -1,6 +1,7 @@
 """What a client may send: its cost, its encoding, and names by which programs in JavaScript are attacked."""
 
 import json
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +164,20 @@ def test_values_of_the_declared_type_are_not_read_one_by_one() -> None:
     assert readers.JSON.reader(list[int]).read(values) is values
     named = dict.fromkeys(map(str, values), "a")
     assert readers.JSON.reader(dict[str, str]).read(named) is named
+
+
+def test_numbers_of_one_hash_are_refused_where_they_are_hashed() -> None:
+    prime = sys.hash_info.modulus
+    numbers = [number * prime for number in range(1000)]
+    for hint, value in (
+        (set[int], numbers),
+        (frozenset[int], numbers),
+        (dict[int, str], {str(one): "" for one in numbers}),
+    ):
+        with pytest.raises(readers.Invalid, match="got many with one hash"):
+            readers.JSON.reader(hint).read(value)
+    assert readers.JSON.reader(list[int]).read(numbers) is numbers
+    assert readers.JSON.reader(set[int]).read([*range(5000), *[7] * 5000]) == set(range(5000))
 
 
 def test_places_behind_too_many_values_are_not_searched() -> None:

@@ -10,6 +10,7 @@ errors, so that a body of wrong items costs no more than a short one.
 import math
 import re
 import types
+from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum, Flag
+from itertools import groupby
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -37,6 +39,8 @@ MOST_FIELDS = 50
 _LONGEST_TEXT = 200
 _MOST_DIGITS = 400
 _MOST_WORDS = 20
+_MOST_HASHES = 100
+"""How many different numbers of a set may have one hash."""
 _MISSING = object()
 _NONE = type(None)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -438,7 +442,7 @@ class Compiler:
                 return value
             found = _items(items(value), item)
             if make_set:
-                return _set(make, found)
+                return _set(make, found, item)
             return found if make is list else make(found)
 
         return Reader(read, "a list", "list", "items")
@@ -474,7 +478,10 @@ class Compiler:
             if key.exact and part.exact and part.exact.issuperset(map(type, value.values())):
                 return value
             # An error of a key has the path of its value.
-            return dict(_each(value.items(), lambda pair: pair, key, part))
+            pairs = _each(value.items(), lambda pair: pair, key, part)
+            if key.measure == "number":
+                _check_hashes([name for name, _ in pairs])
+            return dict(pairs)
 
         return Reader(read, "an object", "object", "items")
 
@@ -628,11 +635,23 @@ def _each(
     return made
 
 
-def _set(make: Any, items: list[Any]) -> Any:
+def _set(make: Any, items: list[Any], item: Reader) -> Any:
+    if item.measure == "number":
+        _check_hashes(items)
     try:
         return make(items)
     except TypeError:
         raise Invalid("expected a list of values, got lists or objects") from None
+
+
+def _check_hashes(numbers: list[Any]) -> None:
+    """Refuses numbers of which many have one hash. Python's hash of a number is its remainder by a known prime, and a
+    set or a dictionary of such numbers takes quadratic time. The hash of a text is secret."""
+    if len(numbers) <= _MOST_HASHES:
+        return
+    hashes = Counter(hash(number) for number, _ in groupby(sorted(numbers)))
+    if hashes.most_common(1)[0][1] > _MOST_HASHES:
+        raise Invalid("expected numbers with different remainders, got many with one hash")
 
 
 def _called(kind: Any, *arguments: Any) -> Any:

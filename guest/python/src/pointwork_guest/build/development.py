@@ -23,8 +23,7 @@ def engine_of(checked: Checked, folder: Path) -> Path:
     # The folder of the contract may be a symbolic link, which `rglob` does not follow before Python 3.13.
     for path in sorted([*SDK.rglob("*.py"), *(SDK / "wit").glob("*.wit")]):
         digest.update(path.read_bytes())
-    for name in ("attrs", "cattrs", "componentize-py", "typing_extensions"):
-        digest.update(importlib.metadata.version(name).encode())
+    digest.update(importlib.metadata.version("componentize-py").encode())
     name = f"python-{form}-{digest.hexdigest()[:8]}"
     folder.mkdir(parents=True, exist_ok=True)
     for other in folder.glob(f"python-{form}-*"):
