@@ -150,7 +150,7 @@ def test_a_parameter_of_some_paths() -> None:
 
 
 def test_a_guard_reads_the_parameters_of_the_path() -> None:
-    def owner(id: int) -> None:
+    def owner(id: int = 1) -> None:
         if id != 1:
             raise Forbidden()
 
@@ -162,8 +162,12 @@ def test_a_guard_reads_the_parameters_of_the_path() -> None:
         def show(self, id: int) -> Any:
             return id
 
+        @get()
+        def all(self) -> Any:
+            return []
+
     app = TestApp(Module(controllers=[Guarded]))
-    assert [app.get(target).status for target in ("/x/1", "/x/2", "/x/2?id=1")] == [200, 403, 403]
+    assert [app.get(target).status for target in ("/x/1", "/x/2", "/x/2?id=1", "/x")] == [200, 403, 403, 200]
     with pytest.raises(TypeError, match="missing` reads the path parameter `other`, which its paths do not have"):
         TestApp(routed(get(":id", guards=[missing])))
 

@@ -89,11 +89,13 @@ class Planner:
         hints = hints_of(function)
         getters: list[Getter] = []
         bodies: list[str] = []
+        # Guards, hooks and dependencies are those of several routes, and a path may lack the parameter.
+        is_handler = skip == 0 and not self._making
         for parameter in [*inspect.signature(function).parameters.values()][skip:]:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(f"{shown(function)} has the parameter `{parameter}`, expected parameters with names")
             hint = hints.get(parameter.name, parameter.empty)
-            getters.append(self._getter(function, parameter, hint, path, bodies, body))
+            getters.append(self._getter(function, parameter, hint, path, bodies, body, is_handler))
         if len(bodies) > 1:
             raise TypeError(f"{shown(function)} reads the body by {' and '.join(bodies)}, expected one of them")
         if bodies and body == "none":
@@ -108,6 +110,7 @@ class Planner:
         path: Collection[str] | None,
         bodies: list[str],
         body: str,
+        is_handler: bool,
     ) -> Getter:
         name = parameter.name
         try:
@@ -151,7 +154,7 @@ class Planner:
             hint = str
         if is_path or isinstance(marker, (Query, Header, Cookie)) or (marker is None and is_text(hint)):
             convertible(True)
-            if is_path:
+            if is_path and (is_handler or marker is not None):
                 no_default("in the path of each request")
             if body == "expected" and marker is None and not is_path and not has_default and is_list(hint):
                 raise TypeError(

@@ -133,7 +133,13 @@ def _list(kind: Any, arguments: tuple[Any, ...]) -> Project:
             raise _unfit("a list", value)
         if item is None or (item is _scalar and _SENT_AS_IT_IS.issuperset(map(type, value))):
             return value
-        return [_part(index, item, one) for index, one in enumerate(value)]
+        sent: list[Any] = []
+        try:
+            for one in value:
+                sent.append(item(one))
+        except Unfit as error:
+            raise _within(len(sent), error) from None
+        return sent
 
     return made
 
@@ -165,9 +171,15 @@ def _part(name: object, part: Project, value: Any) -> Any:
     try:
         return part(value)
     except Unfit as error:
-        path, mark, rest = str(error).rpartition("`: ")
-        inner = f".{path.removeprefix('`')}" if mark and path.startswith("`") else ""
-        raise Unfit(f"`{name}{inner}`: {rest if inner else error}") from None
+        raise _within(name, error) from None
+
+
+def _within(name: object, error: Unfit) -> Unfit:
+    """The error of a part, with the path to the part."""
+    path, mark, rest = str(error).rpartition("`: ")
+    if mark and path.startswith("`"):
+        return Unfit(f"`{name}.{path.removeprefix('`')}`: {rest}")
+    return Unfit(f"`{name}`: {error}")
 
 
 def _record(hint: Any) -> Project:
@@ -202,38 +214,44 @@ def _record_project(record: Record) -> Project:
             raise TypeError(f"`{record.kind.__name__}.{field.name}`: {error}") from None
     names = [name for name, *_ in parts]
     all_of = frozenset(names)
-    simple = bool(names) and all(part is None or part is _scalar for _, part, _ in parts)
-    has_any = any(part is None for _, part, _ in parts)
-    get = attrgetter(*names, *names[:1]) if names else None
+    is_flat = all(part is _scalar for _, part, _ in parts)
+    # Of a single name `attrgetter` makes no tuple.
+    get = attrgetter(*names, *names[:1]) if names else lambda value: ()
     kind: Any = record.kind
 
-    def is_plain(value: Any) -> bool:
-        """Whether the value is sent as it is."""
-        if not simple or get is None or has_any:
-            return False
-        if record.is_dict:
-            return (
-                type(value) is dict and value.keys() == all_of and _SENT_AS_IT_IS.issuperset(map(type, value.values()))
-            )
-        return type(value) is kind and _SENT_AS_IT_IS.issuperset(map(type, get(value)))
-
     def made(value: Any) -> Any:
-        if is_plain(value):
+        if type(value) is kind:
+            values = get(value)
+            if is_flat and _SENT_AS_IT_IS.issuperset(map(type, values)):
+                return value
+            return {name: sent(name, part, one) for (name, part, _), one in zip(parts, values, strict=False)}
+        if (
+            type(value) is dict
+            and is_flat
+            and value.keys() == all_of
+            and _SENT_AS_IT_IS.issuperset(map(type, value.values()))
+        ):
             return value
-        sent: dict[str, Any] = {}
+        return others(value)
+
+    def sent(name: str, part: Project | None, value: Any) -> Any:
+        if part is None or (part is _scalar and type(value) in _SENT_AS_IT_IS):
+            return value
+        return _part(name, part, value)
+
+    def others(value: Any) -> Any:
+        """The fields of a dictionary, or of another class such as a subclass."""
         is_object = isinstance(value, Mapping)
-        # An instance of a subclass is one of a record too.
         if not is_object and not is_record(type(value)):
             raise _unfit(f"`{kind.__name__}`", value)
+        found: dict[str, Any] = {}
         for name, part, is_required in parts:
             try:
-                one = value[name] if is_object else getattr(value, name)
+                found[name] = sent(name, part, value[name] if is_object else getattr(value, name))
             except (KeyError, AttributeError):
                 if is_required:
                     raise Unfit(f"`{name}`: expected a value of `{kind.__name__}`, got none") from None
-                continue
-            sent[name] = one if part is None else _part(name, part, one)
-        return sent
+        return found
 
     return made
 
