@@ -294,6 +294,7 @@ def test_keys_of_prototypes_are_refused(body: str, key: str, place: str) -> None
         '{"a": "\\"__proto__\\":", "constructor": "prototype", "prototype": {}}',
         '{"constructor": {"a": {"prototype": 1}}, "b": "{\\"constructor\\": {\\"prototype\\": 1}}"}',
         '{"constructor": [{"prototype": 1}], "\\u0061": "\\u005f_proto__"}',
+        '[{"constructor": {}, "x": [{"prototype": 1}]}, "}"]',
         '{"__proto": 1, "proto__": 2, "\\\\u005f_proto__": 3}',
     ],
 )

@@ -81,9 +81,10 @@ def _hex_digit(digit: int) -> str:
 _PROTO = re.compile(_key("__proto__"))
 _CONSTRUCTOR = re.compile(_key("constructor"))
 _PROTOTYPE = re.compile(_key("prototype"))
+# A brace, or one of the keys. The end matches as well: a search for more would begin again within a string.
 _TOKEN = re.compile(
     rf'(?:[^{{}}"]++|"(?!{_key("constructor")[1:]}|{_key("prototype")[1:]})[^"]*+")*+'
-    rf"(?:([{{}}])|({_key('constructor')})[ \t\r\n]*+(\{{?)|({_key('prototype')}))"
+    rf"(?:([{{}}])|({_key('constructor')})[ \t\r\n]*+(\{{?)|({_key('prototype')})|\Z)"
 )
 
 
