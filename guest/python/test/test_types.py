@@ -61,6 +61,13 @@ class Spelled(StrEnum):
         return cls.A if value == "A" else None
 
 
+class Sku(str):
+    def __new__(cls, text: str) -> "Sku":
+        if not text.startswith("sku-"):
+            raise ValueError("expected an SKU that begins with `sku-`")
+        return super().__new__(cls, text)
+
+
 @dataclass
 class Choices:
     size: Size
@@ -102,6 +109,10 @@ class Enums:
     def query(self, size: Size, level: Level = Level.LOW, colors: list[Color] = []) -> Any:
         return [type(size).__name__, type(level).__name__, *(type(one).__name__ for one in colors)]
 
+    @get("sku")
+    def sku(self, sku: Sku) -> Any:
+        return type(sku).__name__
+
     @get("path/:size")
     def path(self, size: Size) -> Any:
         return type(size).__name__
@@ -134,6 +145,7 @@ def test_enums_with_a_type_of_json_are_validated_and_converted() -> None:
     assert app.get("/enums/query?size=s&level=2&colors=red").json() == ["Size", "Level", "Color"]
     for target in ("query?size=y", "query?size=s&level=9", "query?size=s&colors=blue", "path/y"):
         assert app.get(f"/enums/{target}").status == 400
+    assert (app.get("/enums/sku?sku=sku-1").text(), app.get("/enums/sku?sku=1").status) == ("Sku", 400)
     assert app.get("/enums/path/l").text() == "Size"
     assert app.get("/enums/header", headers={"size": "s"}).text() == "Size"
     assert app.get("/enums/header", headers={"size": "y"}).status == 400
@@ -319,13 +331,6 @@ class KeptCat(Cat):
     id: int
 
 
-class Sku(str):
-    def __new__(cls, text: str) -> "Sku":
-        if not text.startswith("sku-"):
-            raise ValueError("expected an SKU that begins with `sku-`")
-        return super().__new__(cls, text)
-
-
 @attrs.define
 class Account:
     name: str = attrs.field(validator=attrs.validators.matches_re("[a-z]+"))
@@ -459,7 +464,12 @@ def test_a_result_that_does_not_fit_its_event_is_told() -> None:
         def show(self, ctx: Context) -> Any:
             return ctx.call(Event[Size, Level]("results:one"), Size.SMALL)
 
+        @get("none")
+        def none(self, ctx: Context) -> Any:
+            return [ctx.call(Event[Size, None]("results:one"), Size.SMALL)]
+
     app = TestApp(Module(controllers=[Results]))
     assert app.on("results:one", lambda size: 2).get("/results").json() == 2
+    assert app.get("/results/none").json() == [None]
     failed = app.on("results:one", lambda size: 7).get("/results")
     assert failed.status == 500 and "does not fit its type: expected `1` or `2`, got `7`" in failed.lines[0].message

@@ -150,8 +150,10 @@ def sent(event: AnyEvent, payload: object) -> raw.Payload:
 
 
 def received(event: AnyEvent, result: raw.Payload) -> Any:
-    """The result of a call, of the type that the event declares."""
+    """The result of a call, of the type that the event declares. Of an event without a result it is `None`."""
     kind = event.result if isinstance(event, Event) else Any
+    if kind is None or kind is type(None):
+        return None
     try:
         value = lift_payload(result)
         if kind is type(value) or kind is Any:

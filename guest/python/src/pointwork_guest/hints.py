@@ -75,7 +75,7 @@ def is_text(hint: Any) -> bool:
     """Whether a hint without a marker is a field of the query: a text, a number, or a list of them."""
     hint = named(hint)
     origin = get_origin(hint)
-    if origin is Literal or hint in _SCALARS or (isinstance(hint, type) and issubclass(hint, Enum)):
+    if origin is Literal or (isinstance(hint, type) and issubclass(hint, (Enum, *_SCALARS))):
         return True
     if origin in (Union, types.UnionType):
         return all(part is NONE or is_text(part) for part in get_args(hint))
