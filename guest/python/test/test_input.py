@@ -258,6 +258,23 @@ def test_a_head_that_arrives_byte_by_byte_is_searched_once() -> None:
     assert Searched.searched < 8 * len(head)
 
 
+def test_payloads_and_results_are_nested_as_deep_as_bodies() -> None:
+    deepest: Any = []
+    for _ in range(127):
+        deepest = [deepest]
+    assert APP.deliver("x:any", deepest) == deepest
+    with pytest.raises(
+        CallError, match="the payload of `x:any`: it is nested more than 128 deep at line 1 column 129"
+    ) as deep:
+        APP.deliver("x:any", [deepest])
+    assert deep.value.code == "bad-payload"
+    failed = TestApp(Module(controllers=[Input])).on("db:any", lambda _: [deepest]).get("/x/call")
+    assert (
+        failed.status == 500
+        and "failed with `bad-payload`: the result of `db:any`: it is nested" in failed.lines[0].message
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "key", "place"),
     [

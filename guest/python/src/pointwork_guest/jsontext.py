@@ -104,6 +104,7 @@ def surrogate_problem(text: str) -> str | None:
 def host_value(text: str) -> Any:
     """The value of a payload or a result, which a module in another language may have written: a `JsonFault` if it has
     what a body may not have."""
+    check_depth(text)
     try:
         value, end = _scan(text, 0)
         if end != len(text):
@@ -183,10 +184,7 @@ _EXPECTED = {
 
 def parse_json(text: str) -> Any:
     """The value of a client's text."""
-    if text.count("[") + text.count("{") > DEEPEST:
-        at = too_deep(text)
-        if at is not None:
-            raise JsonFault(f"it is nested more than {DEEPEST} deep at {line_and_column(text, at)}")
+    check_depth(text)
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -200,6 +198,13 @@ def parse_json(text: str) -> Any:
         raise JsonFault("it cannot be read as JSON") from None
     check_json(text)
     return value
+
+
+def check_depth(text: str) -> None:
+    """Refuses JSON that is nested more than `DEEPEST` deep: the code in C that reads it would exhaust the stack."""
+    at = too_deep(text) if text.count("[") + text.count("{") > DEEPEST else None
+    if at is not None:
+        raise JsonFault(f"it is nested more than {DEEPEST} deep at {line_and_column(text, at)}")
 
 
 def check_json(text: str) -> None:
