@@ -191,6 +191,25 @@ def test_results_and_payloads_of_events_have_the_declared_fields() -> None:
     assert (answer.called("users:save"), answer.emitted("users:save"), answer.json()) == ([SHOWN], [SHOWN], SHOWN)
 
 
+def test_hooks_and_bodies_of_errors_have_the_declared_fields() -> None:
+    def hook(outcome: Reply | HttpError) -> User | None:
+        return ADA if isinstance(outcome, Reply) else None
+
+    def body(error: HttpError, ctx: Context) -> User:
+        return ADA
+
+    @controller("x", after=[hook])
+    class Shows:
+        @get()
+        def show(self, fails: bool = False) -> Any:
+            if fails:
+                raise NotFound()
+            return ""
+
+    app = TestApp(Module(controllers=[Shows], errors=body))
+    assert (app.get("/x").json(), app.get("/x?fails=true").json()) == (SHOWN, SHOWN)
+
+
 def test_the_asynchronous_form() -> None:
     @controller("x")
     class Shows:

@@ -68,6 +68,7 @@ class Dispatcher:
     def __init__(self, module: Module, overrides: Overrides = {}) -> None:
         self.module = module
         check_events()
+        self.errors = {one: returning(one, "errors") for one in module.error_functions()}
         self.planner = Planner(is_async=module.is_async, overrides=overrides)
         instances = {of: _instance(of) for of, _ in module.classes()}
         self.runners = [self._runner(number, instances) for number in range(len(module.handlers))]
@@ -94,7 +95,8 @@ class Dispatcher:
             body="none" if bodies == {"none"} else "expected" if methods & _WITH_BODY else "whole",
         )
         guards = tuple(self.planner.guard(guard, path, call) for guard in guards_of(self.module, number))
-        after = tuple((one, self.planner.plan(one, path, skip=1)) for one in after_of(self.module, number))
+        hooks = after_of(self.module, number)
+        after = tuple((returning(one, _name_of(one)), self.planner.plan(one, path, skip=1)) for one in hooks)
         headers = (*found.controller.declared.headers, *(pair for route in found.routes for pair in route.headers))
         status = next((route.status for route in found.routes if route.status is not None), None)
         null = none_is_json(hints_of(call).get("return"))
@@ -177,7 +179,7 @@ class Dispatcher:
                 break
             seen = result.problem if isinstance(result, Reply) and result.problem else result
             made = plan.now(lambda *rest, after=after, seen=seen, **named: after(seen, *rest, **named), ctx)
-            result = seen if made is None else as_outcome(made, after.__name__, False)
+            result = seen if made is None else as_outcome(made, _name_of(after), False)
         return result
 
     async def _guarded_later(self, runner: Runner, ctx: AsyncContext) -> Outcome:
@@ -194,7 +196,7 @@ class Dispatcher:
                 break
             seen = result.problem if isinstance(result, Reply) and result.problem else result
             made = await plan.later(lambda *rest, after=after, seen=seen, **named: after(seen, *rest, **named), ctx)
-            result = seen if made is None else as_outcome(made, after.__name__, False)
+            result = seen if made is None else as_outcome(made, _name_of(after), False)
         return result
 
     def _has_reply(self, error: Exception) -> bool:
@@ -207,7 +209,7 @@ class Dispatcher:
         if function is None:
             return _without_body(shown)
         try:
-            return _with_body(shown, function(shown, ctx))
+            return _with_body(shown, self.errors[function](shown, ctx))
         except Exception as fault:
             return _without_body(shown, fault)
 
@@ -216,7 +218,7 @@ class Dispatcher:
         if function is None:
             return _without_body(shown)
         try:
-            value = function(shown, ctx)
+            value = self.errors[function](shown, ctx)
             return _with_body(shown, await value if inspect.isawaitable(value) else value)
         except Exception as fault:
             return _without_body(shown, fault)
@@ -265,6 +267,10 @@ def _instance(of: type[Any]) -> Any:
         fault = TypeError(f"the class `{of.__name__}` is made without arguments: {error}")
         note_place(fault, of)
         raise fault from None
+
+
+def _name_of(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
 
 
 def _alone(call: Callable[..., Any], *arguments: Any) -> Any:

@@ -116,6 +116,12 @@ class Module:
             *((one.of, one.declared) for one in self.channels),
         ]
 
+    def error_functions(self) -> list[Callable[..., Any]]:
+        """What `errors` declares."""
+        if self.errors is None:
+            return []
+        return list(self.errors.values()) if isinstance(self.errors, Mapping) else [self.errors]
+
     def error_function(self, error: Exception) -> Callable[..., Any] | None:
         """What makes the reply of an exception. Of a mapping it is the function of the nearest class; a function alone
         is for `HttpError`s."""
