@@ -146,7 +146,16 @@ def test_calls_bodies_and_replies(server: Servers) -> None:
     assert server.get("/now/stream") == (200, b"piece by piece")
     assert server.get("/now/image") == (200, b"\0\1\2image")
     assert server.get("/now/label") == (202, b"by the channel")
-    assert server.get("/now/surrogate") == (200, {"text": "a\ufffdb"})
+    assert server.get("/now/surrogate") == (500, {"message": "internal error"})
+
+
+def test_declared_types_and_the_cost_of_wrong_items(server: Servers) -> None:
+    assert server.get("/now/box?size=s") == (200, {"size": "s"})
+    assert server.get("/now/box?size=x")[0] == 400
+    status, wrong = server.request("POST", "/now/numbers", ["x"] * 4000)
+    assert (status, wrong["message"], len(wrong["fields"])) == (422, "more than 50 fields are not valid", 50)
+    status, wrong = server.request("POST", "/now/numbers", [{"__proto__": 1}])
+    assert (status, wrong["message"]) == (400, "body: the key `__proto__` at line 1 column 3 is not allowed")
 
 
 def test_time_random_bits_and_variables(server: Servers) -> None:

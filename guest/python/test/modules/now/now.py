@@ -7,7 +7,9 @@ import secrets
 import sys
 import time
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 from shapes import Order
@@ -34,8 +36,31 @@ logger = logging.getLogger("shop")
 ONE = Event[int, dict[str, Any]]("now:one")
 
 
+class Size(StrEnum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+@dataclass
+class Box:
+    size: Size
+
+
+@dataclass
+class StoredBox(Box):
+    key: str = "secret"
+
+
 @controller("now")
 class Now:
+    @get("box")
+    def box(self, size: Size) -> Box:
+        return StoredBox(size)
+
+    @post("numbers", status=201)
+    def numbers(self, ctx: Context) -> int:
+        return len(ctx.json(list[int]))
+
     @get(":id")
     def show(self, id: int, ctx: Context) -> Any:
         return {"id": id, "found": ctx.call(ONE, id)}
