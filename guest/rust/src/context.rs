@@ -3,12 +3,11 @@ use std::ops::Deref;
 
 use pointwork_events::{Event, IoEvent};
 
-use crate::extract::check_text;
 use crate::failure::Failure;
 use crate::form::{Async, Blocking};
 use crate::guards_run::GuardsRun;
 use crate::reply::{Deferred, IntoOutcome, Outcome, Reply};
-use crate::request::Request;
+use crate::request::{Request, check_text};
 use crate::stream::{BodyReader, BodyWriter};
 use crate::{backend, payload};
 

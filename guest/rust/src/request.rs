@@ -1,8 +1,12 @@
 use std::time::{Duration, SystemTime};
 
+use pointwork_events::json::foreign_charset;
+
 use crate::backend;
 use crate::bindings::types::Instant;
+use crate::failure::Failure;
 use crate::guards_run::GuardsRun;
+use crate::json::CONTENT_TYPE;
 
 /// A request without its body.
 ///
@@ -119,5 +123,23 @@ impl Request {
     /// the request. A key with the prefix `pointwork.` is ignored and logged.
     pub fn set_extension(&self, key: &str, value: &str) {
         self.raw.set_extension(key, value);
+    }
+}
+
+/// Refuses a body of another charset than UTF-8.
+pub(crate) fn check_text(request: &Request) -> Result<(), Failure> {
+    request
+        .header(CONTENT_TYPE)
+        .map_or(Ok(()), |found| check_charset(&found, ""))
+}
+
+/// Refuses a content type of another charset than UTF-8. `of` names the part of the body, if it is one.
+pub(crate) fn check_charset(content_type: &str, of: &str) -> Result<(), Failure> {
+    match foreign_charset(content_type) {
+        Some(charset) => {
+            let message = format!("body: {of}expected the charset `utf-8`, got `{charset}`");
+            Err(Failure::new(415_u16, message))
+        }
+        None => Ok(()),
     }
 }

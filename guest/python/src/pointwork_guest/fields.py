@@ -5,7 +5,7 @@ from binascii import a2b_qp
 from collections.abc import Iterator
 from functools import cached_property
 
-from .exceptions import BadRequest
+from .exceptions import BadRequest, ContentTooLarge
 
 _MOST_FIELDS = 10_000
 _ESCAPE = re.compile("%(?=[0-9a-fA-F]{2})")
@@ -50,7 +50,7 @@ class Fields:
 def parse_fields(text: str, what: str) -> Fields:
     """What is not UTF-8 is refused, where browsers replace it."""
     if text.count("&") >= _MOST_FIELDS:
-        raise BadRequest(f"{what}: it has more than {_MOST_FIELDS} fields")
+        raise ContentTooLarge(f"{what}: it has more than {_MOST_FIELDS} fields")
     pairs: list[tuple[str, str]] = []
     for field in text.split("&"):
         name, _, value = field.partition("=")

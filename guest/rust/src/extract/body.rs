@@ -1,11 +1,11 @@
-use pointwork_events::json::{JSON, foreign_charset, from_json, is_json};
+use pointwork_events::json::{JSON, from_json, is_json};
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::form::ModuleForm;
 use crate::json::{CONTENT_TYPE, Json};
-use crate::request::Request;
+use crate::request::{Request, check_charset};
 
 /// A type that handlers can take as an argument, read from the request body: [`Json`], [`Form`](super::Form),
 /// [`JsonOrForm`](super::JsonOrForm), `String`, `Vec<u8>`, and `Option` and `Result<…, Failure>` of them. A handler takes at most one.
@@ -146,22 +146,4 @@ pub(super) fn check_type(
         return Err(Failure::new(415_u16, message));
     }
     check_charset(&found, "")
-}
-
-/// Refuses a body of another charset than UTF-8.
-pub(crate) fn check_text(request: &Request) -> Result<(), Failure> {
-    request
-        .header(CONTENT_TYPE)
-        .map_or(Ok(()), |found| check_charset(&found, ""))
-}
-
-/// Refuses a content type of another charset than UTF-8. `of` names the part of the body, if it is one.
-pub(crate) fn check_charset(content_type: &str, of: &str) -> Result<(), Failure> {
-    match foreign_charset(content_type) {
-        Some(charset) => {
-            let message = format!("body: {of}expected the charset `utf-8`, got `{charset}`");
-            Err(Failure::new(415_u16, message))
-        }
-        None => Ok(()),
-    }
 }

@@ -13,8 +13,6 @@ mod query;
 
 pub use bearer::Bearer;
 #[cfg(feature = "multipart")]
-pub(crate) use body::check_charset;
-pub(crate) use body::check_text;
 pub use body::{FromBody, RequestBody};
 pub use context::{FromContext, OptionalFromContext};
 pub use form::Form;

@@ -14,11 +14,11 @@ use http::HeaderMap;
 use http::header::CONTENT_DISPOSITION;
 use multer::Field;
 
-use crate::extract::check_charset;
 use crate::failure::Failure;
 use crate::form::{Async, Blocking, ModuleForm};
 use crate::json::check_name;
 use crate::request::Request;
+use crate::request::check_charset;
 use crate::stream::BodyReader;
 use crate::waiting::now;
 use pointwork_events::json::{essence, without_mark};

@@ -43,7 +43,7 @@ struct Allowed;
 
 #[guard]
 impl Allowed {
-    #[allow(unused_must_use)]
+    #[allow(unused_must_use, reason = "the author allows what a guard must not do by mistake")]
     fn check(ctx: &Context) -> Result<(), Failure> {
         known(ctx);
         Ok(())
