@@ -12,7 +12,6 @@ mod path;
 mod query;
 
 pub use bearer::Bearer;
-#[cfg(feature = "multipart")]
 pub use body::{FromBody, RequestBody};
 pub use context::{FromContext, OptionalFromContext};
 pub use form::Form;

@@ -157,7 +157,7 @@ async fn an_exception_of_a_listener_is_500_and_no_crash(harness: Harness) -> Res
     let guest = Guest::with(
         Controller::new("Things", "/")
             .get("call", Program::new().call("db:one"))
-            .get("emit", Program::text("emitted").emit("db:one")),
+            .get("emit", Program::new().emit("db:one").say("emitted")),
     );
     let guest = guest.channel(Channel::new("db").on("one", raises()));
     let live = harness

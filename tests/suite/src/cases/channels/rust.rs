@@ -17,7 +17,7 @@ cases![
     a_rust_listener_calls_itself_down_to_the_end [RustChannels]: C3, H3;
     a_rust_listener_that_goes_too_deep_is_told [RustChannels]: H3;
     a_rust_listener_calls_another_owner [RustChannels]: C3, H3;
-    a_payload_that_is_no_value_of_a_rust_listeners_type_is_400 [RustChannels]: C3, H8;
+    a_payload_that_is_no_value_of_a_rust_listeners_type_is_the_callers_mistake [RustChannels]: C3, H8, E6;
     bytes_cross_a_typed_event_unchanged [RustChannels]: C3, H8;
     a_rust_channel_replies [RustChannels, RustChannelsAsync]: H6 of sdk and adapter;
     a_rust_channel_that_says_nothing_is_500_at_once [RustChannels]: H7;
@@ -68,9 +68,9 @@ async fn a_rust_listener_calls_itself_down_to_the_end(harness: Harness) -> Resul
 async fn a_rust_listener_that_goes_too_deep_is_told(harness: Harness) -> Result<()> {
     let (app, ..) = shop(&harness).await?;
     let live = harness
-        .start(app.register("GET", "/native", calls("db:nest", json!(50))))
+        .start(app.register("GET", "/native", failure_of("db:nest", json!(50))))
         .await?;
-    let message = live.get("/native").await?.message().unwrap_or_default();
+    let message = live.get("/native").await?.text();
     assert!(message.contains("`db:nest` → `db:nest`"), "{message}");
     let reply = live.get("/shop/nested/50").await?;
     assert_eq!(reply.status, 500, "{}", reply.text());
@@ -90,6 +90,18 @@ fn calls(event: &'static str, payload: Value) -> impl pointwork_core::Handler {
         async move {
             let result = context.call_raw(event, Payload::json(&payload)?).await?;
             Ok::<_, Failure>(result.into_data())
+        }
+    }
+}
+
+/// Calls an event from the host application, and replies with the code and the message of the failure.
+fn failure_of(event: &'static str, payload: Value) -> impl pointwork_core::Handler {
+    move |context: Context| {
+        let payload = payload.clone();
+        async move {
+            let result = context.call_raw(event, Payload::json(&payload)?).await;
+            let failure = result.err().map(|failure| format!("{}: {failure}", failure.code()));
+            Ok::<_, Failure>(failure)
         }
     }
 }
@@ -135,8 +147,8 @@ async fn bytes_cross_a_typed_event_unchanged(harness: Harness) -> Result<()> {
         let request = Request::new("POST", "/shop/pictures").header("content-type", content_type);
         let reply = live.send(request.body(bytes.clone())).await?;
         if content_type.starts_with("application/json") {
-            // It says that it is JSON, which is UTF-8.
-            assert_eq!(reply.status, 400, "{}", reply.text());
+            // It says that it is JSON, which is UTF-8: a mistake of the handler that passes it on.
+            assert_eq!(reply.status, 500, "{}", reply.text());
         } else {
             assert_eq!(reply.json::<Value>()?, json!([content_type, 100_000]));
         }
@@ -145,13 +157,24 @@ async fn bytes_cross_a_typed_event_unchanged(harness: Harness) -> Result<()> {
     Ok(())
 }
 
-async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_400(harness: Harness) -> Result<()> {
+async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_the_callers_mistake(harness: Harness) -> Result<()> {
     let (app, ..) = shop(&harness).await?;
     let live = harness
-        .start(app.register("GET", "/ask", calls("db:product:by-id", json!("seven"))))
+        .start(
+            app.register("GET", "/ask", calls("db:product:by-id", json!("seven")))
+                .register("GET", "/failure", failure_of("db:product:by-id", json!("seven"))),
+        )
         .await?;
     let reply = live.get("/ask").await?;
-    assert_eq!(reply.status, 400, "{}", reply.text());
+    assert_eq!(
+        (reply.status, reply.message().as_deref()),
+        (500, Some("internal error"))
+    );
+    let failure = live.get("/failure").await?.text();
+    assert!(
+        failure.starts_with("bad-payload: ") && failure.contains("seven"),
+        "{failure}"
+    );
     live.ends_without_a_crash().await?;
     Ok(())
 }

@@ -18,7 +18,6 @@ cases![
     a_handler_that_crashes_again_and_again_is_held_back: A1, E1, E5 moves clock;
     a_module_is_held_back_while_most_of_its_handlers_are: A1, E5 moves clock;
     a_crash_counts_against_no_neighbour: A1, E5 moves clock;
-    a_crash_between_good_calls_holds_nothing_back: A1, E1 moves clock;
     a_breaker_can_be_waived: A1, E1;
 ];
 
@@ -159,19 +158,6 @@ async fn a_crash_counts_against_no_neighbour(harness: Harness) -> Result<()> {
         "{handlers:?}"
     );
     live.shutdown().await;
-    Ok(())
-}
-
-async fn a_crash_between_good_calls_holds_nothing_back(harness: Harness) -> Result<()> {
-    for form in Flavor::MODULES {
-        let live = after_three(&harness, form, &TestClock::new()).await?;
-        for _ in 0..4 {
-            traps(&live, 2).await?;
-            assert_eq!(live.get("/kept").await?.text(), "a", "{form}");
-        }
-        assert_eq!(pauses(&live), 0, "{form}");
-        live.shutdown().await;
-    }
     Ok(())
 }
 
