@@ -101,7 +101,7 @@ impl<F: NamedCalls> Run<F> {
                 let failure = Failure::new(number(status).expect("a status"), string(text));
                 with_details(failure, program).into_outcome()
             }
-            ("raise", []) => raised(text).into_outcome(),
+            ("raise", []) => raised(run.panic.take().unwrap_or_else(|| string(text))).into_outcome(),
             ("deferred", []) => Outcome::Deferred,
             ("keep", []) => {
                 run.keep();
@@ -131,7 +131,7 @@ impl<F: NamedCalls> Run<F> {
                 let failure = Failure::with_code(code, number(status).expect("a status"), string(text));
                 Err(with_details(failure, program))
             }
-            ("raise", []) => Err(raised(text)),
+            ("raise", []) => Err(raised(run.panic.take().unwrap_or_else(|| string(text)))),
             ("deferred", []) => Ok(Payload::null()),
             ("keep", []) => {
                 run.keep();
@@ -557,8 +557,8 @@ fn is_unchecked(program: &Value) -> bool {
 
 /// The failure with the headers and details of a program.
 /// Reports an exception as an SDK with exceptions does, and returns the failure of the call.
-fn raised(message: Vec<u8>) -> Failure {
-    surroundings::report_exception(string(message), "Error", &[]);
+fn raised(message: String) -> Failure {
+    surroundings::report_exception(message, "Error", &[]);
     Failure::new(500_u16, "internal error")
 }
 

@@ -39,7 +39,8 @@ async fn after_three(harness: &Harness, form: Flavor, time: &TestClock) -> Resul
 
 async fn traps(live: &Live, times: usize) -> Result<()> {
     for _ in 0..times {
-        assert_eq!(live.get("/trap").await?.status, 500);
+        let reply = live.get("/trap").await?;
+        assert_eq!(reply.status, 500, "{}: {:?}", reply.text(), live.crashes().all());
     }
     Ok(())
 }
