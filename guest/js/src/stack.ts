@@ -2,52 +2,77 @@
 
 import type { Frame } from './host.js';
 
-/** Where the code of the bundle comes from. */
+/**
+ * Where the code of the bundle comes from: the places at which the source line changes, sorted, in parts. A look-up finds a part by a binary
+ * search, and reads the places of that part alone: a bundle has tens of thousands, and clients can cause exceptions.
+ */
 export interface LineTable {
   files: string[];
+  /** The first place of each part: row of the bundle behind that of the table, column, file and line, in base 36. */
+  starts: string;
   /**
-   * For each line of the bundle behind that of the table, the columns at which the source line changes: `column,line,file;…` as
-   * differences to the entry before, in base 36; an unchanged file is left out.
+   * The further places of each part, `column,line,file,row;…|…`: differences to the place before, in base 36, without zeros at the end. In
+   * another row the column counts from 0.
    */
-  rows: string[];
+  parts: string;
 }
+
+/** The most places of a part. */
+export const PART = 64;
 
 /** The name of all code of the SDK in the table. */
 export const SDK_FILE = '@pointwork/guest/';
 
-interface Place {
+export interface Place {
   row: number;
   column: number;
   file: number;
   line: number;
 }
 
-let table: { files: string[]; places: Place[] } | undefined;
-let given: LineTable | undefined;
+let table: LineTable | undefined;
+/** The table without the places within parts. */
+let read: { starts: number[]; parts: string[] } | undefined;
 
-/** The build gives the table. It is read with the first stack. */
+/** The frames that were looked up last, by row and column of the bundle: most exceptions of an instance are the same. */
+const known = new Map<string, { file: string; line: number } | undefined>();
+const MOST_KNOWN = 256;
+
+/** The build gives the table. */
 export function setLineTable(lines: LineTable): void {
-  given = lines;
-  table = undefined;
+  table = lines;
+  read = undefined;
+  known.clear();
 }
 
-function places(): NonNullable<typeof table> | undefined {
-  if (!table && given) {
-    const places: Place[] = [];
-    let [file, line] = [-1, 0];
-    given.rows.forEach((entries, row) => {
-      let column = 0;
-      for (const entry of entries === '' ? [] : entries.split(';')) {
-        const [byColumn = 0, byLine = 0, byFile = 0] = entry.split(',').map((text) => parseInt(text, 36));
-        column += byColumn;
-        line += byLine;
-        file += byFile;
-        places.push({ row, column, file, line });
-      }
-    });
-    table = { files: given.files, places };
+function isBehind(place: Place, row: number, column: number): boolean {
+  return place.row > row || (place.row === row && place.column > column);
+}
+
+function startOf({ starts }: NonNullable<typeof read>, part: number): Place {
+  const [row = 0, column = 0, file = 0, line = 0] = starts.slice(part * 4, part * 4 + 4);
+  return { row, column, file, line };
+}
+
+/** The last place that is not behind a column of a row. */
+function placeAt(table: LineTable, row: number, column: number): Place | undefined {
+  const lines = (read ??= { starts: table.starts.split(',').map((text) => parseInt(text, 36)), parts: table.parts.split('|') });
+  let [low, high] = [0, Math.floor(lines.starts.length / 4)];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBehind(startOf(lines, middle), row, column)) high = middle;
+    else low = middle + 1;
   }
-  return table;
+  if (low === 0) return undefined;
+  let place = startOf(lines, low - 1);
+  for (const entry of lines.parts[low - 1]?.split(';') ?? []) {
+    if (entry === '') break;
+    const [byColumn = 0, byLine = 0, byFile = 0, byRow = 0] = entry.split(',').map((text) => parseInt(text, 36));
+    const next = { row: place.row + byRow, column: (byRow > 0 ? 0 : place.column) + byColumn, file: place.file + byFile, line: place.line + byLine };
+    if (isBehind(next, row, column)) break;
+    place = next;
+  }
+  return place;
 }
 
 /** The program of a component, as the engine names it. */
@@ -90,11 +115,13 @@ function allFrames(error: Error): Frame[] {
 
 /** The place of the source. Lines and columns of a stack count from 1, and the first line of the bundle is that of the table. */
 function inSources(frame: Frame, column: number): Frame {
-  const known = places();
-  const [row, at] = [frame.line - 2, column - 1];
-  const place = known?.places.findLast((place) => place.row < row || (place.row === row && place.column <= at));
-  if (!known || !place) return frame;
-  return { ...frame, file: known.files[place.file] ?? '', line: place.line };
+  const key = `${frame.line}:${column}`;
+  if (table && !known.has(key)) {
+    const place = placeAt(table, frame.line - 2, column - 1);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(key, place && { file: table.files[place.file] ?? '', line: place.line });
+  }
+  return { ...frame, ...known.get(key) };
 }
 
 /** The files of the SDK, in a project and in a component. */

@@ -1,5 +1,5 @@
 import { isAbsolute, relative, resolve } from 'node:path';
-import { SDK_FILE, type LineTable } from '../stack.js';
+import { PART, SDK_FILE, type LineTable, type Place } from '../stack.js';
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -32,24 +32,37 @@ export function lineTable(map: string, root: string, sdk: string): LineTable {
     return files.length - 1;
   });
   let [source, line] = [0, 0];
-  const last = { file: -1, line: 0 };
-  const rows = mappings.split(';').map((segments) => {
-    let [column, lastColumn] = [0, 0];
-    const entries: string[] = [];
+  let last: Place = { row: 0, column: 0, file: -1, line: 0 };
+  const starts: number[] = [];
+  const parts: string[][] = [];
+  mappings.split(';').forEach((segments, row) => {
+    let column = 0;
     for (const segment of segments === '' ? [] : segments.split(',')) {
       const [byColumn = 0, bySource = 0, byLine = 0] = decode(segment);
       column += byColumn;
       source += bySource;
       line += byLine;
       const file = numbers[source] ?? 0;
-      const place = file === 0 ? 0 : line + 1;
-      if (file === last.file && place === last.line) continue;
-      const parts = [column - lastColumn, place - last.line, file - last.file].map((by) => by.toString(36));
-      entries.push(parts[2] === '0' ? `${parts[0]},${parts[1]}` : parts.join());
-      lastColumn = column;
-      Object.assign(last, { file, line: place });
+      const place: Place = { row, column, file, line: file === 0 ? 0 : line + 1 };
+      if (place.file === last.file && place.line === last.line) continue;
+      const part = parts.at(-1);
+      // The first place of a part is in `starts`.
+      if (part && part.length < PART - 1) part.push(difference(last, place));
+      else {
+        starts.push(row, column, file, place.line);
+        parts.push([]);
+      }
+      last = place;
     }
-    return entries.join(';');
   });
-  return { files, rows };
+  return { files, starts: starts.map((one) => one.toString(36)).join(), parts: parts.map((part) => part.join(';')).join('|') };
+}
+
+function difference(from: Place, to: Place): string {
+  const byRow = to.row - from.row;
+  const parts = [to.column - (byRow > 0 ? 0 : from.column), to.line - from.line, to.file - from.file, byRow];
+  return parts
+    .map((by) => by.toString(36))
+    .join()
+    .replace(/(,0)+$/, '');
 }
