@@ -324,7 +324,7 @@ export function UseInterceptors(...interceptors: InterceptorClass[]): AnyDecorat
   );
 }
 
-/** The status of what the handler returns, instead of 200. A `Reply` or `Response` has its own. */
+/** The status of what the handler returns, instead of 200. Another status of a `Reply` or `Response` stays. */
 export function HttpCode(status: number): MethodDecorator<Handler> {
   expect('`@HttpCode`', status, (value) => (Number.isInteger(value) && (value as number) >= 200 && (value as number) <= 599 ? undefined : 'a status from 200 to 599'));
   return methodDecorator('HttpCode', (method) => {

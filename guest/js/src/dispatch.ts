@@ -62,7 +62,13 @@ export class Dispatcher {
   handle(handler: number, raw: RawContext): Maybe<RawOutcome> {
     const ctx = new Context(raw);
     const { jobs } = this;
-    if (!jobs) return this._answer(handler, ctx);
+    if (!jobs) {
+      return attempt(
+        () => this._answer(handler, ctx),
+        (outcome) => outcome,
+        (error) => this._failed(uncaught(error), ctx),
+      );
+    }
     try {
       const outcome = this._answer(handler, ctx);
       const answer = 'tag' in outcome ? outcome : valueOf(outcome, jobs, this._handlerName(handler));
@@ -224,7 +230,13 @@ export class Dispatcher {
     if (!listener) throw new RangeError(`the module has no listener ${number}`);
     const delivery = new Delivery(raw);
     const { jobs } = this;
-    if (!jobs) return this._deliver(listener, number, delivery, payload);
+    if (!jobs) {
+      return attempt(
+        () => this._deliver(listener, number, delivery, payload),
+        (delivered) => delivered,
+        (error) => refused(uncaught(error), delivery),
+      );
+    }
     const name = `${listener.channel.declared.name}.${listener.name}`;
     try {
       const delivered = this._now(this._deliver(listener, number, delivery, payload), name) as Delivered;

@@ -131,6 +131,10 @@ export class Module<Events = unknown> {
     for (const of of options.controllers ?? []) this.#addController(of, problems);
     for (const of of options.channels ?? []) this.#addChannel(of, problems);
     problems.push(...this.#constructors());
+    for (const name of ['guards', 'interceptors', 'errors'] as const) {
+      const given = options[name];
+      if (this.controllers.length === 0 && (typeof given === 'function' || (given?.length ?? 0) > 0)) problems.push(`\`module\` has \`${name}\`, which are for the handlers of controllers, and lists none`);
+    }
     problems.push(...sameNames('controllers', this.controllers), ...sameNames('channels', this.channels), ...this.#sameRoutes());
     if (this.controllers.length + this.channels.length === 0 && problems.length === 0) {
       problems.push('the module lists no controllers and no channels, expected `module({ controllers: [Products] })`');

@@ -135,6 +135,8 @@ test('options of `module` and providers', async () => {
     "{ controllers: [A], providers: [{ provide: 'a' }] }": 'a provider of `module` has nothing to provide, expected `provide` and one of `useClass`, `useValue`, `useFactory`',
     "{ controllers: [A], providers: [{ provide: 'a', useClass: A, useValue: 1 }] }": 'a provider of `module` has `useClass` and `useValue` to provide, expected `provide` and one of `useClass`, `useValue`, `useFactory`',
     "{ controllers: [A], providers: [undefined] }": 'a provider of `module` was given `undefined`, expected an object of options',
+    '{ channels: [D], guards: [() => true] }': '`module` has `guards`, which are for the handlers of controllers, and lists none',
+    '{ channels: [D], errors: (error) => error }': '`module` has `errors`, which are for the handlers of controllers, and lists none',
     '{ controllers: [D] }': '`D` is listed in `controllers` and has no `@Controller`',
   };
   for (const [options, expected] of Object.entries(cases)) assert.equal(await whole(options), expected, options);

@@ -1,7 +1,7 @@
 /** Exceptions that the code of a module does not catch: 500 and a report, and the instance serves the next call. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CallException, Controller, Channel, Get, module, On, Reply, UncaughtException, UseInterceptors, type Context } from '@pointwork/guest';
+import { CallException, Controller, Channel, Get, module, NotFoundException, On, Reply, UncaughtException, UseInterceptors, type Context } from '@pointwork/guest';
 import { testApp } from '@pointwork/guest/testing';
 import { run } from './ran.js';
 
@@ -26,6 +26,7 @@ test('an exception is 500 without details and a report, and the instance serves 
       @Get('job') async job() { queueMicrotask(() => { throw new NotFoundException('of a job'); }); await null; return 'a'; }
       @Get('late') late() { queueMicrotask(() => { throw new Error('of a late job'); }); return 'a'; }
       @Get('timer') timer() { setTimeout(fails, 0); return 'a'; }
+      @Get('body') body() { throw new NotFoundException({ count: 1n }); }
       @Get('torn') torn() { return { status: 200, headers: new Headers(), arrayBuffer: async () => { throw new RangeError('of a body'); } }; }
       @Get('meant') meant() { return { status: 200, headers: new Headers(), arrayBuffer: async () => { throw new NotFoundException('none'); } }; }
       @Get('sent') sent(ctx) { ctx.send('sent'); throw new Error('after the reply'); }
@@ -39,7 +40,7 @@ test('an exception is 500 without details and a report, and the instance serves 
     thrown: 'TypeError: lost; caused by Error: why', text: 'null: not an Error was thrown: text', nothing: 'null: not an Error was thrown: undefined', null: 'null: not an Error was thrown: null',
     later: 'TypeError: later', guarded: 'RangeError: of a guard', made: 'RangeError: of a guard', around: 'RangeError: of an interceptor',
     revoked: 'null: an error was thrown whose fields cannot be read', getters: 'null: an error was thrown whose fields cannot be read',
-    torn: 'RangeError: of a body',
+    body: 'TypeError: the body of NotFoundException cannot be written as JSON: `count` is the BigInt 1n, expected a number or a text', torn: 'RangeError: of a body',
     never: 'Error: the promise of `Page.never` never settles: nothing is left to run that could settle it', job: 'NotFoundException: of a job', late: 'Error: of a late job', timer: 'RangeError: of a guard',
   };
   for (const [name, expected] of Object.entries(before)) {
@@ -223,6 +224,7 @@ class Page {
   @Get('b') async *b() { yield 'a'; throw new RangeError('late'); }
   @Get('c') @UseInterceptors(Maps) async c() { await null; throw new SyntaxError('of JSON'); }
   @Get('d') d(ctx: Context) { return ctx.call('db:one', 1); }
+  @Get('e') e() { throw new NotFoundException({ count: 1n }); }
 }
 
 @Channel('db')
@@ -240,6 +242,8 @@ test('the test app answers 500 for an exception, and has it', async () => {
   assert.deepEqual([c.status, c.text(), c.exception], [400, 'mapped', undefined]);
   const d = await app.on('db:one', () => { throw new TypeError('of the test'); }).get('/d');
   assert.deepEqual([d.status, (d.exception as Error).message], [500, 'of the test']);
+  const e = await app.get('/e');
+  assert.deepEqual([e.status, (e.exception as Error).name], [500, 'TypeError']);
   const failure = await app.deliver('db:one', 1).catch((error: unknown) => error);
   assert.ok(failure instanceof CallException);
   assert.deepEqual([failure.code, failure.getStatus(), failure.message, (failure.cause as Error).message], ['failed', 500, 'internal error', 'lost']);
