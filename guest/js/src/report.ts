@@ -94,7 +94,7 @@ function read(error: unknown): RawReport {
   const all = error instanceof AggregateError ? error.errors.slice(0, 8).map((one: unknown) => (one instanceof Error ? `${one.name}: ${one.message}` : text(one))) : [];
   const missing = error instanceof ReferenceError ? /^'?(\w+)'? is not defined/.exec(error.message)?.[1] : undefined;
   const hint = missing !== undefined && HINTS[missing] ? `: ${HINTS[missing]}` : '';
-  return { message: `${error.message}${all.length > 0 ? `; its errors are ${all.join(', ')}` : ''}${hint}${causes.join('')}`.toWellFormed(), exception: error.name, stack: framesOf(error) };
+  return { message: `${error.message}${all.length > 0 ? `; its errors are ${all.join(', ')}` : ''}${hint}${causes.join('')}`.toWellFormed(), exception: String(error.name).toWellFormed(), stack: framesOf(error) };
 }
 
 function text(value: unknown): string {

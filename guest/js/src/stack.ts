@@ -107,7 +107,7 @@ function allFrames(error: Error): Frame[] {
     const found = FRAME.exec(text);
     if (!found) continue;
     const [, name = '', file = '', line = '0', column = '1'] = found;
-    const frame = { function: name === '<anonymous>' ? '' : name, file, line: Number(line) };
+    const frame = { function: name === '<anonymous>' ? '' : name.toWellFormed(), file, line: Number(line) };
     frames.push(file === BUNDLE ? inSources(frame, Number(column)) : frame);
   }
   return frames;

@@ -27,6 +27,8 @@ test('an exception is 500 without details and a report, and the instance serves 
       @Get('late') late() { queueMicrotask(() => { throw new Error('of a late job'); }); return 'a'; }
       @Get('timer') timer() { setTimeout(fails, 0); return 'a'; }
       @Get('body') body() { throw new NotFoundException({ count: 1n }); }
+      @Get('named') named() { throw Object.assign(new Error('x'), { name: 7 }); }
+      @Get('half') half() { throw Object.assign(new Error('x'), { name: 'a\\ud800' }); }
       @Get('torn') torn() { return { status: 200, headers: new Headers(), arrayBuffer: async () => { throw new RangeError('of a body'); } }; }
       @Get('meant') meant() { return { status: 200, headers: new Headers(), arrayBuffer: async () => { throw new NotFoundException('none'); } }; }
       @Get('sent') sent(ctx) { ctx.send('sent'); throw new Error('after the reply'); }
@@ -40,11 +42,12 @@ test('an exception is 500 without details and a report, and the instance serves 
     thrown: 'TypeError: lost; caused by Error: why', text: 'null: not an Error was thrown: text', nothing: 'null: not an Error was thrown: undefined', null: 'null: not an Error was thrown: null',
     later: 'TypeError: later', guarded: 'RangeError: of a guard', made: 'RangeError: of a guard', around: 'RangeError: of an interceptor',
     revoked: 'null: an error was thrown whose fields cannot be read', getters: 'null: an error was thrown whose fields cannot be read',
-    body: 'TypeError: the body of NotFoundException cannot be written as JSON: `count` is the BigInt 1n, expected a number or a text', torn: 'RangeError: of a body',
+    body: 'TypeError: the body of NotFoundException cannot be written as JSON: `count` is the BigInt 1n, expected a number or a text', torn: 'RangeError: of a body', named: '7: x', half: 'a\ufffd: x',
     never: 'Error: the promise of `Page.never` never settles: nothing is left to run that could settle it', job: 'NotFoundException: of a job', late: 'Error: of a late job', timer: 'RangeError: of a guard',
   };
   for (const [name, expected] of Object.entries(before)) {
     assert.equal(request(name), '500 internal error', name);
+    assert.ok(raised.every(({ exception }) => exception === null || typeof exception === 'string'));
     assert.equal(raised.splice(0).map(({ message, exception }) => `${exception}: ${message}`).join('; '), expected);
     assert.equal(request('ok'), 'ok');
   }
