@@ -1,5 +1,5 @@
 import { headerProblem, rawHeader, pairs, type HeadersLike } from './header.js';
-import type { RawFailure, RawThrown } from './host.js';
+import { hostText, type RawFailure, type RawThrown } from './host.js';
 import { reason } from './http-status.js';
 import { jsonText } from './json.js';
 import { log } from './log.js';
@@ -170,7 +170,7 @@ export function thrown(error: HttpException): RawThrown {
 export function failure(error: HttpException): RawFailure {
   const { message = '', ...fields } = error.getResponse();
   return {
-    code: error.code,
+    code: hostText(error.code, `the code of \`${error.name}\``),
     status: error.getStatus(),
     headers: error.headers.map(([name, value]) => rawHeader(name, value)),
     message: message.toWellFormed(),

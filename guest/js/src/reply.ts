@@ -111,8 +111,10 @@ export class Reply {
     return this;
   }
 
-  /** The error that it is instead, because of a wrong header. */
+  /** The error that it is instead, because of a wrong header, or a status that is none: the runtime would trap without a message. */
   problem(): ReplyException | undefined {
+    const { status } = this;
+    if (!Number.isInteger(status) || status < 0 || status > 999) this.wrong(`the status of the reply is ${JSON.stringify(status)}, expected 200 to 599`);
     return this.#wrong;
   }
 }

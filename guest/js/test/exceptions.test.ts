@@ -151,21 +151,23 @@ test('what the engine throws at the end of its memory or stack traps, wherever i
 
 test('an exception of a listener is the failure `failed` of status 500 for the caller', async () => {
   const { listeners, crashes, raised } = await run(`
+    import { HttpException } from '@pointwork/guest';
     @Channel('db') class Db {
       @On('one') one() { throw new TypeError('lost'); }
       @On('two') async two() { await null; throw new TypeError('lost'); }
       @On('three') three() { return 1n; }
       @On('four') four() { queueMicrotask(() => { throw new Error('of a job'); }); return 1; }
       @On('five') five() { return 5; }
+      @On('six') six() { throw new HttpException('x', 400, { code: 7 }); }
     }
     export default module({ channels: [Db] });`);
-  for (const at of [0, 1, 2, 3]) {
+  for (const at of [0, 1, 2, 3, 5]) {
     let failure: unknown;
     try { listeners.deliver(at, {}, { tag: 'json', val: '1' }); } catch (error) { failure = error; }
     assert.deepEqual(JSON.parse(JSON.stringify(failure)), { code: 'failed', status: 500, headers: [], message: 'internal error', details: null });
   }
   assert.equal(listeners.deliver(4, {}, { tag: 'json', val: '1' }).val, '5');
-  assert.deepEqual([crashes, raised.map(({ message }) => message)], [[], ['lost', 'lost', 'what was returned by `Db.three` cannot be written as JSON: the value is the BigInt 1n, expected a number or a text', 'of a job']]);
+  assert.deepEqual([crashes, raised.map(({ message }) => message)], [[], ['lost', 'lost', 'what was returned by `Db.three` cannot be written as JSON: the value is the BigInt 1n, expected a number or a text', 'of a job', 'the code of `HttpException` is a value of the type number, expected a text of whole characters']]);
 });
 
 test('an exception passes through interceptors and `errors` as an error of status 500', async () => {

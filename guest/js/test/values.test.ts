@@ -120,12 +120,17 @@ test('what a reply or an error cannot have is told, and is not sent', async () =
       @Get('b') b() { return Reply.text('').cookie('a', 'v', { expires: new Date(NaN) }); }
       @Get('c') c() { throw new HttpException('x', 200); }
       @Get('d') async d() { throw new HttpException('x', NaN); }
+      @Get('s') s() { return Reply.text('', { status: 'abc' }); }
+      @Get('t') t() { return Reply.text('', { status: 1e9 }); }
+      @Get('u') u(ctx) { ctx.openReply({ status: 200.5 }); }
       @Get('e') e() { return sse([{ retry: NaN, data: 'a' }, { retry: 1.5, data: 'b' }]); }
       @Get('f') f() { return Reply.stream('hello'); }
       @Get('g') async g(ctx) { const all = []; for await (const part of ctx.parts()) all.push(part); return all[0].text(); }
       @Get('h') async h(ctx) { const all = []; for await (const part of ctx.parts()) all.push(await part.text()); return all; }
     }
     export default module({ controllers: [Page] });`);
+  for (const name of ['s', 't', 'u']) assert.equal(request(name), '500 the server could not answer the request');
+  assert.deepEqual(lines.splice(0).map((line) => line.replace(/; it is made.*/, '')), ['"abc"', '1000000000', '200.5'].map((status) => `error: the reply is not valid: the status of the reply is ${status}, expected 200 to 599`));
   for (const name of ['a', 'b', 'c', 'd']) {
     const { tag, val } = handle(name) as unknown as { tag: string; val: { status: number; message: string } };
     assert.deepEqual([tag, val.status, val.message], ['thrown', 500, 'the server could not answer the request']);
@@ -137,11 +142,11 @@ test('what a reply or an error cannot have is told, and is not sent', async () =
     'error: the reply is not valid: the status of `HttpException: x` is NaN, expected 400 to 599; it is made at src/module.ts:8',
   ]);
   assert.equal(request('e'), 'data: a\n\nretry: 1\ndata: b\n\n');
-  assert.deepEqual(lines, ['error: the field `retry` of a server-sent event is NaN, expected milliseconds, and is left out at src/module.ts:9']);
+  assert.deepEqual(lines, ['error: the field `retry` of a server-sent event is NaN, expected milliseconds, and is left out at src/module.ts:12']);
   assert.equal(request('h'), '["tea",""]');
   for (const name of ['f', 'g']) assert.equal(request(name), '500 internal error');
   assert.deepEqual(raised.map(({ message, stack }) => [message, stack[0]?.line]), [
-    ['`Reply.stream` of a string, expected a generator or another iterable of pieces', 10],
-    ['the part `a` is over: its content is there once, and before the next part', 11],
+    ['`Reply.stream` of a string, expected a generator or another iterable of pieces', 13],
+    ['the part `a` is over: its content is there once, and before the next part', 14],
   ]);
 });
