@@ -143,3 +143,59 @@ def test_a_parameter_with_nearly_the_name_of_the_path_is_told(tmp_path: Path) ->
         f"near.py:8: `A.b` reads `productId` {told} `product_id` of the path: "
         "give both one name, or mark `productId` with `Query()`",
     ]
+
+
+def test_a_guard_that_can_end_without_a_return_is_told(tmp_path: Path) -> None:
+    guards = """
+def silent(ctx: BaseContext):
+    if ctx.method == 'GET':
+        return True
+def bare(ctx: BaseContext) -> bool:
+    if ctx.method == 'GET':
+        return
+    return True
+def told(ctx: BaseContext) -> None:
+    if ctx.method == 'GET':
+        return
+def whole(ctx: BaseContext) -> bool:
+    with open('x') as file:
+        for line in file:
+            def inner():
+                return
+            if line:
+                break
+        else:
+            return False
+    try:
+        return True
+    except ValueError:
+        raise
+    finally:
+        inner()
+def raises(ctx: BaseContext):
+    while True:
+        match ctx.method:
+            case 'GET':
+                return True
+            case _:
+                raise Forbidden
+def looped(ctx: BaseContext):
+    while True:
+        break
+class Named:
+    async def __call__(self, ctx: AsyncContext):
+        await ctx.text()
+quick = lambda: True
+"""
+    names = "silent, bare, told, whole, raises, looped, Named(), quick"
+    app = f"@controller('a', guards=[{names}])\nclass A:\n    @get()\n    async def a(self): ...\n{APP}"
+    (tmp_path / "guards.py").write_text(f"{HEAD}{guards}{app}")
+    found = build(tmp_path / "guards.py", tmp_path / "guards.wasm", only_check=True).warnings
+    told = "can end without a `return`, which refuses the request with 403: "
+    told += "end it by `return True`, or declare it `-> None`"
+    assert [one.rpartition("guards.py:")[2] for one in found] == [
+        f"3: the guard `silent` {told}",
+        f"6: the guard `bare` {told}",
+        f"35: the guard `looped` {told}",
+        f"39: the guard `Named.__call__` {told}",
+    ]

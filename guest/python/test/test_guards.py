@@ -1,8 +1,12 @@
 """Guards, and hooks that see what became of a request."""
 
-from typing import Annotated
+import functools
+from collections.abc import Generator
+from typing import Annotated, Any
 
-from pointwork_guest import BaseContext, Context, Depends, Header, HttpError, Module, Reply, controller, get
+import pytest
+
+from pointwork_guest import BaseContext, Context, Depends, Header, HttpError, Module, NotFound, Reply, controller, get
 from pointwork_guest.testing import TestApp
 
 
@@ -51,3 +55,204 @@ def test_guards_refuse_and_give_a_value_and_hooks_see_what_they_refuse() -> None
     assert account.get("/account/staff", headers={**headers, "x-staff": "1"}).text() == "staff"
     metadata = account.manifest["controllers"][0]["routes"][0]["metadata"]
     assert metadata == [("guard", "signed_in"), ("after", "traced")]
+
+
+def wrapped(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return wrapper
+
+
+def plainly(function: Any) -> Any:
+    """A decorator that leaves no trace of the function."""
+
+    def wrapper(ctx: BaseContext) -> Any:
+        return function(ctx)
+
+    return wrapper
+
+
+async def refuses_later(ctx: BaseContext) -> bool:
+    return False
+
+
+async def raises_later(ctx: BaseContext) -> None:
+    raise NotFound()
+
+
+async def allows_later(ctx: BaseContext) -> bool:
+    return True
+
+
+class Task:
+    """An awaitable that is no coroutine."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        yield from ()
+        return self.value
+
+
+class Callable_:
+    async def __call__(self, ctx: BaseContext) -> bool:
+        return False
+
+
+class Returns:
+    def __call__(self, ctx: BaseContext) -> Any:
+        return refuses_later(ctx)
+
+
+def status_later(guard: Any) -> int:
+    @controller("x", guards=[guard])
+    class Secret:
+        @get()
+        async def show(self) -> str:
+            return "secret"
+
+    return TestApp(Module(controllers=[Secret])).get("/x").status
+
+
+def status_now(guard: Any) -> int:
+    @controller("x", guards=[guard])
+    class Secret:
+        @get()
+        def show(self) -> str:
+            return "secret"
+
+    return TestApp(Module(controllers=[Secret])).get("/x").status
+
+
+ASYNC_GUARDS: list[tuple[Any, int]] = [
+    (refuses_later, 403),
+    (raises_later, 404),
+    (allows_later, 200),
+    *((wrap(refuses_later), 403) for wrap in (wrapped, plainly, functools.partial)),
+    *((wrap(raises_later), 404) for wrap in (wrapped, plainly, functools.partial)),
+    *((wrap(allows_later), 200) for wrap in (wrapped, plainly, functools.partial)),
+    (Callable_(), 403),
+    (Returns(), 403),
+    (functools.partial(plainly(refuses_later)), 403),
+    (lambda: Task(False), 403),
+    (lambda: Task(True), 200),
+    (lambda: Task(None), 403),
+]
+
+
+@pytest.mark.parametrize(("guard", "status"), ASYNC_GUARDS)
+def test_an_awaitable_of_a_guard_is_awaited(guard: Any, status: int) -> None:
+    assert status_later(guard) == status
+
+
+@pytest.mark.parametrize("guard", [guard for guard, _ in ASYNC_GUARDS])
+def test_an_awaitable_of_a_guard_lets_no_request_pass_in_the_synchronous_form(guard: Any) -> None:
+    with pytest.raises(TypeError, match="synchronous form"):
+        status_now(guard)
+
+
+def returns(value: Any, hint: Any = ...) -> Any:
+    def guard() -> Any:
+        return value
+
+    guard.__annotations__ = {} if hint is ... else {"return": hint}
+    return guard
+
+
+@pytest.mark.parametrize(
+    ("guard", "status"),
+    [
+        *((returns(value), 403) for value in (None, False, "", 0)),
+        (returns({}), 403),
+        *((returns(value, bool), 403) for value in (None, False, "", 0)),
+        *((returns(value, Any), 403) for value in (None, False, "", 0)),
+        *((returns(value), 200) for value in (True, "Ada", 1)),
+        (returns(True, bool), 200),
+        (returns(None, None), 200),
+        (returns(None, "None"), 200),
+        (returns(False, None), 403),
+        (returns("", str), 200),
+        (returns(0, int), 200),
+        (returns([], list[str]), 200),
+        (returns(None, str), 403),
+        (returns(None, str | None), 403),
+        (returns("Ada", str | None), 200),
+        (returns(True, str), 200),
+        (returns(NotFound()), 404),
+        (returns(NotFound(), str), 404),
+        (Account, 200),
+    ],
+)
+def test_a_guard_lets_pass_by_true_by_its_type_and_by_nothing_if_it_says_so(guard: Any, status: int) -> None:
+    assert status_now(guard) == status
+    assert status_later(guard) == status
+
+
+def staff_of(role: str = "") -> Any:
+    def guard() -> bool:
+        return False
+
+    return guard
+
+
+def in_steps() -> Any:
+    yield False
+
+
+@pytest.mark.parametrize("guard", [returns("Ada", int), staff_of, plainly(lambda _: in_steps()), Returns])
+def test_what_no_guard_can_mean_is_an_error(guard: Any) -> None:
+    for status in (status_now, status_later):
+        with pytest.raises(TypeError, match="the guard .* returned"):
+            status(guard)
+
+
+def test_a_dependency_and_a_hook_behind_a_decorator_are_awaited() -> None:
+    async def user() -> str:
+        return "Ada"
+
+    async def marked(outcome: Reply) -> Reply:
+        return outcome.header("x-marked", "yes")
+
+    maker, hook = wrapped(user), plainly(marked)
+    hook.__annotations__ = {}
+
+    @controller("x", after=[wrapped(marked)])
+    class Later:
+        @get()
+        async def show(
+            self, one: Annotated[str, Depends(maker)], two: Annotated[str, Depends(lambda: Task("Eve"))]
+        ) -> str:
+            return f"{one} {two}"
+
+    answer = TestApp(Module(controllers=[Later])).get("/x")
+    assert (answer.text(), answer.header("x-marked")) == ("Ada Eve", "yes")
+
+    @controller("x")
+    class Now:
+        @get("dependency")
+        def dependency(self, one: Annotated[str, Depends(lambda: user())]) -> str:
+            return one
+
+        @get("hook", after=[lambda outcome: marked(outcome)])
+        def hook(self) -> str:
+            return ""
+
+    for path in ("dependency", "hook"):
+        with pytest.raises(TypeError, match="returned `coroutine`, and nothing waits for it"):
+            TestApp(Module(controllers=[Now])).get(f"/x/{path}")
+
+
+def test_a_handler_behind_a_decorator_has_the_form_of_its_function() -> None:
+    @controller("x")
+    class Later:
+        @get()
+        @wrapped
+        async def show(self) -> str:
+            return "later"
+
+    module = Module(controllers=[Later])
+    assert module.is_async
+    assert TestApp(module).get("/x").text() == "later"

@@ -14,7 +14,8 @@ from .calls import check_events
 from .context import AsyncContext, Context
 from .crash import crash_line, note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
-from .exceptions import Forbidden, HttpError, failure, thrown
+from .exceptions import HttpError, failure, thrown
+from .guards import settled
 from .listener import ListenerPlan, listener_plan
 from .log import log
 from .manifest import after_of, guards_of
@@ -54,7 +55,7 @@ class Runner:
     name: str
     call: Callable[..., Any]
     plan: Plan
-    guards: tuple[tuple[Get, bool], ...]
+    guards: tuple[Get, ...]
     after: tuple[tuple[Callable[..., Any], Plan], ...]
     status: int | None
     headers: tuple[tuple[str, str], ...]
@@ -168,9 +169,8 @@ class Dispatcher:
 
     def _guarded(self, runner: Runner, ctx: Context) -> Outcome:
         try:
-            for guard, _ in runner.guards:
-                if guard(ctx) is False:
-                    raise Forbidden()
+            for guard in runner.guards:
+                guard(ctx)
             result = _dressed(as_outcome(runner.plan.now(runner.call, ctx), runner.name, runner.null), runner)
         except HttpError as error:
             result = error
@@ -179,15 +179,14 @@ class Dispatcher:
                 break
             seen = result.problem if isinstance(result, Reply) and result.problem else result
             made = plan.now(lambda *rest, after=after, seen=seen, **named: after(seen, *rest, **named), ctx)
+            made = settled(made, after)
             result = seen if made is None else as_outcome(made, _name_of(after), False)
         return result
 
     async def _guarded_later(self, runner: Runner, ctx: AsyncContext) -> Outcome:
         try:
-            for guard, waits in runner.guards:
-                value = guard(ctx)
-                if (await value if waits else value) is False:
-                    raise Forbidden()
+            for guard in runner.guards:
+                await guard(ctx)
             result = _dressed(as_outcome(await runner.plan.later(runner.call, ctx), runner.name, runner.null), runner)
         except HttpError as error:
             result = error

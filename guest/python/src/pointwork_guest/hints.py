@@ -19,7 +19,9 @@ _SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
 
 
 def is_async_function(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    """Whether a call returns a coroutine, also behind a decorator that uses `functools.wraps`."""
+    functions = (function, inspect.unwrap(function), getattr(function, "__call__", None))
+    return any(map(inspect.iscoroutinefunction, functions))
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:

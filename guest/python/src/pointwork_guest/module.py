@@ -205,7 +205,7 @@ class Module:
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    return is_async_function(function) or inspect.isasyncgenfunction(function)
+    return is_async_function(function) or inspect.isasyncgenfunction(inspect.unwrap(function))
 
 
 def join_path(prefix: str, path: str) -> str:

@@ -11,6 +11,7 @@ from .base_context import BaseContext, text_value
 from .context import AsyncContext, Context
 from .crash import note_place
 from .exceptions import BadRequest
+from .guards import admit, declared_type, settled
 from .hints import hints_of, is_async_function, is_list, is_text, marker_of, shown, without_none
 from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query, is_closed
 from .validation import structurer
@@ -137,7 +138,7 @@ class Planner:
 
         if isinstance(marker, Dependency):
             no_default("what a function makes")
-            return getter(*self._dependency(marker.make, path, function))
+            return getter(self._dependency(marker.make, path, function), True)
         if isinstance(hint, type) and issubclass(hint, BaseContext):
             expected = AsyncContext if self.is_async else Context
             if hint not in (expected, BaseContext):
@@ -187,10 +188,8 @@ class Planner:
         extra = marker.extra if isinstance(marker, Body) else "ignore"
         return getter(lambda ctx: ctx.json(hint, extra=extra), True)
 
-    def _dependency(
-        self, make: Callable[..., Any], path: Collection[str] | None, of: Callable[..., Any]
-    ) -> tuple[Get, bool]:
-        """What makes a dependency, once for each request, and whether it has to be awaited."""
+    def _dependency(self, make: Callable[..., Any], path: Collection[str] | None, of: Callable[..., Any]) -> Get:
+        """What makes a dependency, once for each request. In the asynchronous form it has to be awaited."""
         used = self.overrides.get(make, make)
         if used in self._making:
             chain = "` needs `".join(getattr(one, "__qualname__", str(one)) for one in [*self._making, used])
@@ -216,7 +215,7 @@ class Planner:
                 values = ctx._values = {}
             elif make in values:
                 return values[make]
-            value = values[make] = plan.now(used, ctx)
+            value = values[make] = settled(plan.now(used, ctx), used)
             return value
 
         async def later(ctx: Any) -> Any:
@@ -228,13 +227,26 @@ class Planner:
             value = values[make] = await plan.later(used, ctx)
             return value
 
-        waits = is_async_function(used) or plan.waits
-        return (later, True) if waits else (now, False)
+        # A function that is no `async def` may return an awaitable as well, as one behind a decorator does.
+        return later if self.is_async else now
 
-    def guard(self, make: Callable[..., Any], path: Collection[str], of: Callable[..., Any]) -> tuple[Get, bool]:
-        """What runs a guard of a handler, and whether it has to be awaited. Its parameters are read as those of the
-        handler."""
-        return self._dependency(make, path, of)
+    def guard(self, make: Callable[..., Any], path: Collection[str], of: Callable[..., Any]) -> Get:
+        """What runs a guard of a handler, to be awaited in the asynchronous form. It raises the error of a request that
+        may not pass. Its parameters are read as those of the handler."""
+        get = self._dependency(make, path, of)
+        used = self.overrides.get(make, make)
+        hint = declared_type(used)
+        # What replaces a guard in a test is often a `lambda`, which declares no type.
+        if hint is Any:
+            hint = declared_type(make)
+
+        def now(ctx: Any) -> None:
+            admit(used, hint, get(ctx))
+
+        async def later(ctx: Any) -> None:
+            admit(used, hint, await get(ctx))
+
+        return later if self.is_async else now
 
 
 def _text_getter(kind: Any, name: str, hint: Any, has_default: bool, default: Any) -> Get:

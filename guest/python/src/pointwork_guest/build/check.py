@@ -84,6 +84,7 @@ def inspect_entry(entry: Path) -> Checked:
     from ..manifest import events_used, routes_of
     from ..module import Module
     from .names import misnamed
+    from .silent import silent_guards
 
     root = _root_of(entry.resolve())
     shown = _relative(root)
@@ -116,6 +117,7 @@ def inspect_entry(entry: Path) -> Checked:
         raise BuildError(f"{_place(error, root, shown)}: {kind}{told}") from error
     check_imports(root, shown)
     near = [f"{_at(getattr(of.function, '__code__', None), root, shown)}: {told}" for of, told in misnamed(app)]
+    near += [f"{_at(code, root, shown)}: {told}" for code, told in silent_guards(app)]
     warnings = [*frozen, *app.warnings, *app.unlisted(), *near, *_unimported(root, shown)]
     facts, inputs = _facts(entry.resolve().parent), [str(path) for path in sources(root)]
     modules, read = _modules(root, shown, before), sorted(reads)
