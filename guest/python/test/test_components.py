@@ -175,9 +175,7 @@ def test_a_new_instance_has_its_own_seed(server: Servers) -> None:
             assert status == 200
             seen.add(value["random"] if isinstance(value, dict) else value)
             # The next request of the module gets a new instance.
-            assert (
-                server.get(f"/{path.partition('/')[0]}/{'key-error' if path.startswith('now') else 'crash'}")[0] == 500
-            )
+            assert server.get(f"/{path.partition('/')[0]}/trap")[0] == 500
     assert len(seen) == 4
 
 
@@ -217,9 +215,23 @@ def test_what_is_logged(server: Servers) -> None:
         ),
     ],
 )
-def test_a_crash_tells_its_story_in_the_log_alone(server: Servers, path: str, expected: tuple[str, ...]) -> None:
+def test_an_exception_tells_its_story_in_the_log_alone(server: Servers, path: str, expected: tuple[str, ...]) -> None:
     assert server.get(f"/{path}") == (500, {"message": "internal error"})
     server.logged(*expected)
+
+
+def test_an_instance_goes_on_after_exceptions_and_is_replaced_after_a_trap(server: Servers) -> None:
+    for path in ("now/key-error", "later/crash"):
+        module = path.partition("/")[0]
+        assert server.get(f"/{module}/trap")[0] == 500
+        counts = [server.get(f"/{module}/count")[1]]
+        # Twenty traps in a row would open the circuit breaker.
+        for _ in range(30):
+            assert server.get(f"/{path}") == (500, {"message": "internal error"})
+            counts.append(server.get(f"/{module}/count")[1])
+        assert counts == list(range(1, 32))
+        assert server.get(f"/{module}/trap")[0] == 500
+        assert server.get(f"/{module}/count")[1] == 1
 
 
 def test_errors_that_are_no_crash(server: Servers) -> None:
@@ -229,7 +241,7 @@ def test_errors_that_are_no_crash(server: Servers) -> None:
     server.logged("the reply is not valid: `bad name` cannot be the name of a header")
     with pytest.raises(http.client.HTTPException):
         server.get("/now/late")
-    server.logged("the reply is broken off: ValueError: late at test/modules/now/now.py:")
+    server.logged("ValueError: late", "at Now.late (test/modules/now/now.py:")
     assert server.get("/now/emit-wrong") == (200, b"emitted")
     server.logged("the payload of `now:one`: expected a whole number, got `x`")
 

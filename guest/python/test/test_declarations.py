@@ -242,8 +242,9 @@ def test_errors_by_their_classes() -> None:
         Module(controllers=[Fails], errors={TooMuch: lambda error, ctx: Conflict("taken"), KeyError: fault})
     )
     assert (other.get("/x?kind=much").status, other.get("/x?kind=http").status) == (409, 404)
-    with pytest.raises(KeyError):
-        other.get("/x?kind=key")
+    failed = other.get("/x?kind=key")
+    assert (failed.status, failed.json(), type(failed.exception)) == (500, {"message": "internal error"}, KeyError)
+    assert failed.lines[0].message.startswith("the function behind `errors:` failed: ValueError: a mistake at ")
 
 
 def test_defaults_are_used_or_refused() -> None:

@@ -269,10 +269,7 @@ def test_payloads_and_results_are_nested_as_deep_as_bodies() -> None:
         APP.deliver("x:any", [deepest])
     assert deep.value.code == "bad-payload"
     failed = TestApp(Module(controllers=[Input])).on("db:any", lambda _: [deepest]).get("/x/call")
-    assert (
-        failed.status == 500
-        and "failed with `bad-payload`: the result of `db:any`: it is nested" in failed.lines[0].message
-    )
+    assert failed.status == 500 and str(failed.exception).startswith("the result of `db:any`: it is nested")
 
 
 @pytest.mark.parametrize(
@@ -295,9 +292,7 @@ def test_keys_of_prototypes_are_refused(body: str, key: str, place: str) -> None
     assert sent("json", body) == (400, {"message": f"body: {message}"})
     answer = TestApp(Module(controllers=[Input]))
     failed = answer.on("db:any", lambda _: json.loads(body)).get("/x/call")
-    assert (
-        failed.status == 500 and "failed with `bad-payload`: the result of `db:any`: the key" in failed.lines[0].message
-    )
+    assert failed.status == 500 and str(failed.exception).startswith("the result of `db:any`: the key")
     for event in ("x:any", "x:typed"):
         with pytest.raises(CallError, match=f"the payload of `{event}`: the key `{key}` at ") as misfit:
             APP.deliver(event, json.loads(body))
@@ -373,16 +368,13 @@ def test_half_of_a_character_is_not_sent() -> None:
         ("json", f"what was returned by `Input.surrogate` cannot be written as JSON: `a.0` has {half}"),
         ("key", f"what was returned by `Input.surrogate` cannot be written as JSON: a key of the value has {half}"),
     ):
-        with pytest.raises(TypeError) as found:
-            APP.get(f"/x/surrogate?where={where}")
-        assert str(found.value) == message
+        answer = APP.get(f"/x/surrogate?where={where}")
+        assert (answer.status, str(answer.exception)) == (500, message)
     for where in ("header", "cookie", "location"):
         answer = APP.get(f"/x/surrogate?where={where}")
         assert answer.status == 500 and f"has {half}" in answer.lines[0].message
-    with pytest.raises(
-        TypeError, match="the payload of `a:b` cannot be written as JSON: `name` has half of a character"
-    ):
-        APP.get("/x/emit")
+    told = "the payload of `a:b` cannot be written as JSON: `name` has half of a character"
+    assert told in str(APP.get("/x/emit").exception)
 
 
 def test_a_byte_order_mark_is_removed_and_other_encodings_are_refused() -> None:
@@ -414,7 +406,5 @@ def test_a_typed_event_has_bytes_only_where_it_declares_them() -> None:
     app = TestApp(Module(controllers=[Calls])).on("db:bytes", lambda _: b"abc")
     assert app.get("/y/bytes").json() == 3
     failed = app.get("/y/json")
-    assert (
-        failed.status == 500
-        and "is bytes of the type `application/octet-stream`, expected JSON" in failed.lines[0].message
-    )
+    told = "is bytes of the type `application/octet-stream`, expected JSON"
+    assert failed.status == 500 and told in str(failed.exception)

@@ -48,7 +48,7 @@ def text_value(hint: Any, text: str | list[str], what: str) -> Any:
 class BaseContext(Handle):
     """A request and its reply. A controller reaches everything outside itself through it."""
 
-    __slots__ = ("_cookies", "_query", "_raw", "_streams", "_values")
+    __slots__ = ("_cookies", "_has_replied", "_has_reported", "_query", "_raw", "_streams", "_values")
 
     def __init__(self, context: raw.Context) -> None:
         self._raw: raw.Context | None = context
@@ -56,6 +56,9 @@ class BaseContext(Handle):
         self._cookies: Cookies | None = None
         self._values: dict[Any, Any] | None = None
         self._streams: list[Any] | None = None
+        # Whether an error can no longer be the reply.
+        self._has_replied = False
+        self._has_reported = False
 
     @property
     def _open(self) -> raw.Context:
@@ -220,6 +223,7 @@ class BaseContext(Handle):
     def _given(self) -> raw.Context:
         context = self._open
         self._raw = None
+        self._has_replied = True
         return context
 
     def send(self, value: object = None, *, status: int | None = None) -> None:
@@ -227,6 +231,7 @@ class BaseContext(Handle):
         if isinstance(value, HttpError):
             error = thrown(value)
             direct("send", lambda: self._open.throw(error))
+            self._has_replied = True
             return
         reply = Reply() if value is None else to_reply(value, "the reply", "")
         if status is not None:
@@ -235,6 +240,7 @@ class BaseContext(Handle):
             raise reply.problem
         lowered = reply.lowered("`send`")
         direct("send", lambda: self._open.send(lowered))
+        self._has_replied = True
 
     def extension(self, key: str) -> str | None:
         """A value that the host adds to the log lines of the request."""

@@ -18,7 +18,7 @@ from wit_world.imports import context, environment
 from wit_world.imports import log as wit_log
 
 from . import raw
-from .crash import crash_of
+from .crash import forget_traces, report_of
 from .dispatch import Dispatcher
 from .finalizer import real_finalizers, short_finalizers
 from .host import host
@@ -79,10 +79,16 @@ class Instance:
             self._out.end()
             self._err.end()
 
-    def crashed(self, error: BaseException) -> NoReturn:
-        """An error that is no reply is reported, and traps: the instance serves no other call."""
+    def raised(self, error: BaseException) -> None:
+        """Reports an exception that ends the running call. The instance goes on."""
         self.end()
-        wit_log.panicked(crash_of(error))
+        wit_log.raised(report_of(error))
+        forget_traces(error)
+
+    def crashed(self, error: BaseException) -> NoReturn:
+        """An exception after which the instance must not go on is reported, and traps."""
+        self.end()
+        wit_log.panicked(report_of(error))
         # The exception itself would be printed, and componentize-py's panic as well.
         os.abort()
 

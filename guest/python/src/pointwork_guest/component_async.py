@@ -13,7 +13,7 @@ from wit_world.imports import context_async, events_async
 
 from . import raw
 from .component import Instance, waiting
-from .crash import crash_line
+from .crash import exception_line, is_damage
 from .host import host
 from .log import Lines, log
 
@@ -28,6 +28,8 @@ def _no_thread(*_: Any, **__: Any) -> NoReturn:
 
 class _Loop(type(support._loop)):  # type: ignore[misc]
     """The loop of componentize-py, whose calls end when their tasks do, and that logs what nothing handles."""
+
+    crashed: Callable[[BaseException], NoReturn]
 
     def create_task(
         self,
@@ -52,7 +54,10 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
             if state.pending_count == 0:
                 for one in failed:
                     if one._log_traceback:
-                        log.error(f"nothing handled the exception of a task: {crash_line(one.exception())}")
+                        error = one.exception()
+                        if is_damage(error):
+                            self.crashed(error)
+                        log.error(f"nothing handled the exception of a task: {exception_line(error)}")
 
         task.add_done_callback(ended, context=context)
         return task
@@ -67,7 +72,7 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        told = f": {crash_line(error)}" if isinstance(error, BaseException) else ""
+        told = f": {exception_line(error)}" if isinstance(error, BaseException) else ""
         log.error(f"{context.get('message') or 'nothing handled an exception'}{told}")
 
     def poll(self, state: Any) -> None:
@@ -84,6 +89,7 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
 
 def async_exports(instance: Instance) -> tuple[type, type]:
     support._loop.__class__ = _Loop
+    support._loop.crashed = instance.crashed
     poll = support._poll
 
     def polled(state: Any) -> int:

@@ -116,7 +116,9 @@ def _opened(ctx: BaseContext, status: int, headers: HeadersLike) -> raw.Writer:
     if head.problem is not None:
         raise head.problem
     lowered = head.lowered_headers()
-    return direct("open_reply", lambda: ctx._open.open_reply(int(status), lowered))
+    writer = direct("open_reply", lambda: ctx._open.open_reply(int(status), lowered))
+    ctx._has_replied = True
+    return writer
 
 
 class Context(BaseContext):

@@ -1,8 +1,10 @@
-"""Crashes: what an error that is no reply tells the host."""
+"""What the host is told about an exception that nothing caught, and which exceptions leave a damaged instance."""
 
 import contextlib
 import inspect
+import os
 import sys
+from collections.abc import Callable, Iterator
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -12,6 +14,8 @@ _SDK = __name__.rpartition(".")[0]
 _MOST_FRAMES = 64
 _MOST_CAUSES = 8
 _PLACE = "__pointwork_place__"
+_LIBRARY = os.path.dirname(getattr(inspect, "__file__", "") or "<none>") + "/"
+"""The folder of Python's own modules."""
 
 folders: dict[str, str] = {}
 """The folders of sources by their numbers, as the build calls them."""
@@ -29,12 +33,13 @@ def source_file(path: str) -> str:
 
 
 def frames_of(trace: TracebackType | None) -> list[raw.Frame]:
-    """The frames of the program, innermost first, without those of the SDK. `traceback` would read the sources."""
+    """The frames of the program, innermost first, without those of Python's own modules and of the SDK. `traceback`
+    would read the sources."""
     found: list[raw.Frame] = []
     while trace is not None:
         frame = trace.tb_frame
-        if not str(frame.f_globals.get("__name__", "")).startswith(_SDK):
-            code = frame.f_code
+        code = frame.f_code
+        if not str(frame.f_globals.get("__name__", "")).startswith(_SDK) and not _is_library(code.co_filename):
             found.append(raw.Frame(code.co_qualname, source_file(code.co_filename), trace.tb_lineno or 0))
             # A deep recursion: the innermost frames tell most.
             if len(found) > _MOST_FRAMES:
@@ -44,6 +49,43 @@ def frames_of(trace: TracebackType | None) -> list[raw.Frame]:
     return found
 
 
+def _is_library(file: str) -> bool:
+    return file.startswith("<frozen ") or (file.startswith(_LIBRARY) and "site-packages" not in file)
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """An exception, its causes and contexts, also those that `from None` hides, and the exceptions of groups."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        # A class of the program may have properties of these names.
+        left += filter(None, (_CAUSE(one), _CONTEXT(one)))
+        if isinstance(one, BaseExceptionGroup):
+            left += one.exceptions
+
+
+_CAUSE: Callable[[BaseException], BaseException | None] = vars(BaseException)["__cause__"].__get__
+_CONTEXT: Callable[[BaseException], BaseException | None] = vars(BaseException)["__context__"].__get__
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether memory or the stack ran out, also if the program caught that and raised another exception. Code of the
+    interpreter and of packages may have been left in the middle of a change, so the instance must trap."""
+    return any(isinstance(one, (MemoryError, RecursionError)) for one in chain_of(error))
+
+
+def forget_traces(error: BaseException) -> None:
+    """Lets go of the frames of an exception that was reported. A traceback refers to frames whose variables refer to
+    the exception again, and an exception that a program raises again and again collects frames."""
+    for one in chain_of(error):
+        one.__traceback__ = None
+
+
 def _message(error: BaseException) -> str:
     try:
         return str(error)
@@ -51,8 +93,8 @@ def _message(error: BaseException) -> str:
         return f"the message cannot be made: {type(fault).__name__}"
 
 
-def crash_of(error: BaseException) -> raw.Crash:
-    """The report of an error that no reply was made of."""
+def report_of(error: BaseException) -> raw.Report:
+    """The report of an exception."""
     causes: list[str] = []
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     while cause is not None and len(causes) < _MOST_CAUSES:
@@ -64,7 +106,7 @@ def crash_of(error: BaseException) -> raw.Crash:
     if not stack and at is not None:
         stack = [raw.Frame(at.co_qualname, source_file(at.co_filename), at.co_firstlineno)]
     message = f"{_message(error)}{hint}{''.join(causes)}".encode("utf-8", "replace").decode()
-    return raw.Crash(message, type(error).__name__, stack)
+    return raw.Report(message, type(error).__name__, stack)
 
 
 def note_place(error: BaseException, function: Any) -> None:
@@ -93,11 +135,11 @@ def _hint(error: BaseException) -> str:
     return ""
 
 
-def crash_line(error: BaseException) -> str:
+def exception_line(error: BaseException) -> str:
     """One line for the log."""
-    crash = crash_of(error)
-    at = f" at {crash.stack[0].file}:{crash.stack[0].line}" if crash.stack else ""
-    return f"{crash.exception}: {crash.message}{at}"
+    report = report_of(error)
+    at = f" at {report.stack[0].file}:{report.stack[0].line}" if report.stack else ""
+    return f"{report.exception}: {report.message}{at}"
 
 
 def caller_place() -> str:

@@ -25,6 +25,7 @@ class BaseDelivery(Handle):
         self._raw: raw.Delivery | None = delivery
         self._taken = False
         self._context: Any = None
+        self._has_reported = False
 
     @property
     def _open(self) -> raw.Delivery:

@@ -1,20 +1,21 @@
 """Runs the handlers and listeners of a module."""
 
 import inspect
-from collections.abc import Callable
+from asyncio import CancelledError
+from collections.abc import Callable, Coroutine
 from contextvars import Context as Variables
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from decimal import getcontext, setcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from . import raw
 from .base_context import BaseContext
 from .calls import check_events
 from .context import AsyncContext, Context
-from .crash import crash_line, note_place
+from .crash import exception_line, is_damage, note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
-from .exceptions import HttpError, failure, thrown
+from .exceptions import HttpError, UncaughtException, failure, http_error, thrown
 from .guards import settled
 from .listener import ListenerPlan, listener_plan
 from .log import log
@@ -27,6 +28,7 @@ from .outcome import (
     is_streamed,
     none_is_json,
     plain_outcome,
+    report,
     write_pieces,
     write_pieces_later,
 )
@@ -35,6 +37,7 @@ from .plan import Get, Overrides, Plan, Planner, hints_of
 from .projection import returning
 from .reply import Reply
 
+T = TypeVar("T")
 Outcome = Reply | HttpError | None
 _WITH_BODY = {"POST", "PUT", "PATCH"}
 
@@ -107,14 +110,13 @@ class Dispatcher:
     # Each function for one form has its counterpart for the other one beside it.
 
     def handle(self, number: int, context: raw.Context) -> raw.Outcome:
-        """Answers a request. An exception is a crash."""
+        """Answers a request. It raises an exception only if the instance must not go on."""
         outcome: raw.Outcome = copy_context().run(_alone, self._handle, number, context)
         return outcome
 
     def _handle(self, number: int, context: raw.Context) -> raw.Outcome:
-        ctx = Context(context)
+        ctx, runner = Context(context), self.runners[number]
         try:
-            runner = self.runners[number]
             try:
                 if runner.plain:
                     value = runner.plan.now(runner.call, ctx)
@@ -129,20 +131,14 @@ class Dispatcher:
                     write_pieces(ctx, left)
                     return DEFERRED
             except Exception as error:
-                if not self._has_reply(error):
-                    raise
-                left = error
-            return self._failed(left, ctx) if isinstance(left, Exception) else left
-        except Exception as error:
-            note_place(error, self.runners[number].call)
-            raise
+                left = _ended(error, runner.call)
+            return _now(self._failed(left, ctx, runner)) if isinstance(left, HttpError) else left
         finally:
             ctx._close()
 
     async def handle_later(self, number: int, context: raw.Context) -> raw.Outcome:
-        ctx = AsyncContext(context)
+        ctx, runner = AsyncContext(context), self.runners[number]
         try:
-            runner = self.runners[number]
             try:
                 if runner.plain:
                     value = await runner.plan.later(runner.call, ctx)
@@ -156,14 +152,11 @@ class Dispatcher:
                 if isinstance(left, Reply):
                     await write_pieces_later(ctx, left)
                     return DEFERRED
+            except CancelledError:
+                left = DEFERRED if ctx._has_replied else _cancelled(runner.name)
             except Exception as error:
-                if not self._has_reply(error):
-                    raise
-                left = error
-            return await self._failed_later(left, ctx) if isinstance(left, Exception) else left
-        except Exception as error:
-            note_place(error, self.runners[number].call)
-            raise
+                left = _ended(error, runner.call)
+            return await self._failed(left, ctx, runner) if isinstance(left, HttpError) else left
         finally:
             ctx._close()
 
@@ -172,8 +165,8 @@ class Dispatcher:
             for guard in runner.guards:
                 guard(ctx)
             result = _dressed(as_outcome(runner.plan.now(runner.call, ctx), runner.name, runner.null), runner)
-        except HttpError as error:
-            result = error
+        except Exception as error:
+            result = _ended(error, runner.call)
         for after, plan in runner.after:
             if result is None:
                 break
@@ -188,8 +181,8 @@ class Dispatcher:
             for guard in runner.guards:
                 await guard(ctx)
             result = _dressed(as_outcome(await runner.plan.later(runner.call, ctx), runner.name, runner.null), runner)
-        except HttpError as error:
-            result = error
+        except Exception as error:
+            result = _ended(error, runner.call)
         for after, plan in runner.after:
             if result is None:
                 break
@@ -198,32 +191,46 @@ class Dispatcher:
             result = seen if made is None else as_outcome(made, _name_of(after), False)
         return result
 
-    def _has_reply(self, error: Exception) -> bool:
-        """Whether an exception is a reply, rather than a crash. The instance is not intact after the last two."""
-        is_mapped = self.module.error_function(error) is not None
-        return isinstance(error, HttpError) or (is_mapped and not isinstance(error, (MemoryError, RecursionError)))
-
-    def _failed(self, error: Exception, ctx: BaseContext) -> raw.Outcome:
-        shown, function = _for_client(error), self.module.error_function(error)
-        if function is None:
-            return _without_body(shown)
+    async def _failed(self, error: HttpError, ctx: BaseContext, runner: Runner) -> raw.Outcome:
+        """The outcome of an error, for both forms: in the synchronous one nothing waits."""
+        if isinstance(error, UncaughtException):
+            if not ctx._has_replied:
+                cause = error.exception
+                # The message of a failed call is not for the client, and `errors` of `HttpError` would send it.
+                made = None if isinstance(cause, HttpError) else await self._mapped(cause, cause, ctx)
+                if made is not None:
+                    return made
+            report(error, ctx)
+            # What was sent before stays, and a body that is not finished is broken off.
+            if ctx._has_replied:
+                return DEFERRED
+        shown = error.for_client()
+        made = await self._mapped(error, shown, ctx)
+        if made is not None:
+            return made
         try:
-            return _with_body(shown, self.errors[function](shown, ctx))
+            return raw.Outcome_Thrown(thrown(shown))
         except Exception as fault:
-            return _without_body(shown, fault)
+            uncaught = UncaughtException(_intact(fault, runner.call))
+            report(uncaught, ctx)
+            return raw.Outcome_Thrown(thrown(uncaught))
 
-    async def _failed_later(self, error: Exception, ctx: BaseContext) -> raw.Outcome:
-        shown, function = _for_client(error), self.module.error_function(error)
+    async def _mapped(self, error: Exception, shown: Exception, ctx: BaseContext) -> raw.Outcome | None:
+        """What the function behind `errors` makes of an error; `None` if there is none, or if it fails."""
+        function = self.module.error_function(error)
         if function is None:
-            return _without_body(shown)
+            return None
         try:
             value = self.errors[function](shown, ctx)
+            if not self.module.is_async:
+                settled(value, function)
             return _with_body(shown, await value if inspect.isawaitable(value) else value)
         except Exception as fault:
-            return _without_body(shown, fault)
+            log.error(f"the function behind `errors:` failed: {exception_line(_intact(fault, function))}")
+            return None
 
     def deliver(self, number: int, delivery: raw.Delivery, payload: raw.Payload) -> raw.Payload | raw.Failure:
-        """Delivers an event. A failure is one for the caller; an exception is a crash."""
+        """Delivers an event. It raises an exception only if the instance must not go on."""
         result: raw.Payload | raw.Failure = copy_context().run(_alone, self._deliver, number, delivery, payload)
         return result
 
@@ -232,11 +239,8 @@ class Dispatcher:
         listener = self.listeners[number]
         try:
             return _answered(listener, listener.call(*listener.arguments(opened, payload)))
-        except HttpError as error:
-            return failure(error)
         except Exception as error:
-            note_place(error, listener.call)
-            raise
+            return _failure(_ended(error, listener.call), opened, listener)
         finally:
             opened._close()
 
@@ -246,12 +250,12 @@ class Dispatcher:
         opened = AsyncDelivery(delivery)
         listener = self.listeners[number]
         try:
-            return _answered(listener, await listener.call(*listener.arguments(opened, payload)))
-        except HttpError as error:
-            return failure(error)
+            value = listener.call(*listener.arguments(opened, payload))
+            return _answered(listener, await value if inspect.isawaitable(value) else value)
+        except CancelledError:
+            return failure(_cancelled(listener.name))
         except Exception as error:
-            note_place(error, listener.call)
-            raise
+            return _failure(_ended(error, listener.call), opened, listener)
         finally:
             opened._close()
 
@@ -282,7 +286,7 @@ def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
     return call(*arguments)
 
 
-def _lowered(result: Outcome, runner: Runner) -> raw.Outcome | Reply | Exception:
+def _lowered(result: Outcome, runner: Runner) -> raw.Outcome | Reply | HttpError:
     """The outcome for the host; a reply that is to be streamed, and an error, which each form handles in its own way.
     """
     if result is None:
@@ -300,8 +304,42 @@ def _answered(listener: ListenerPlan, value: object) -> raw.Payload:
     return lower_payload(None if isinstance(value, (BaseContext, BaseDelivery)) else value, RETURNED, listener.name)
 
 
-def _for_client(error: Exception) -> Exception:
-    return error.for_client() if isinstance(error, HttpError) else error
+def _intact(error: Exception, function: Callable[..., Any]) -> Exception:
+    """An exception with its place. It raises what only a trap may end."""
+    note_place(error, function)
+    if is_damage(error):
+        raise error
+    return error
+
+
+def _ended(error: Exception, function: Callable[..., Any]) -> HttpError:
+    """The error that ends a call of a function."""
+    return http_error(_intact(error, function))
+
+
+def _failure(error: HttpError, delivery: BaseDelivery, listener: ListenerPlan) -> raw.Failure:
+    if isinstance(error, UncaughtException):
+        report(error, delivery)
+    try:
+        return failure(error)
+    except Exception as fault:
+        return _failure(_ended(fault, listener.call), delivery, listener)
+
+
+def _cancelled(name: str) -> HttpError:
+    """The error of a call that was cancelled. A cancellation is no exception of the program, and damages nothing."""
+    log.warn(f"`{name}` was cancelled")
+    return HttpError("internal error")
+
+
+def _now(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that does not wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise RuntimeError("a module of the synchronous form waited")
 
 
 def _with_body(error: Exception, value: object) -> raw.Outcome:
@@ -319,14 +357,6 @@ def _with_body(error: Exception, value: object) -> raw.Outcome:
         return raw.Outcome_Reply(lowered if isinstance(value, Reply) else raw.Reply(500, lowered.headers, lowered.body))
     headers = [*lowered.headers, *Reply(headers=error.headers).lowered_headers()]
     return raw.Outcome_Reply(raw.Reply(error.status, headers, lowered.body))
-
-
-def _without_body(error: Exception, fault: Exception | None = None) -> raw.Outcome:
-    if fault is not None:
-        log.error(f"the function behind `errors:` failed: {crash_line(fault)}")
-    if not isinstance(error, HttpError):
-        raise error
-    return raw.Outcome_Thrown(thrown(error))
 
 
 def _dressed(result: Outcome, runner: Runner) -> Outcome:

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from . import raw
-from .crash import caller_place
+from .crash import caller_place, is_damage
 from .header import HeadersLike, header_problem, header_text, pairs, raw_header
 from .jsontext import json_text, well_formed
 from .log import log
@@ -17,9 +17,8 @@ class HttpError(Exception):
     """An error that ends the request: the client gets its status and headers, and a JSON object with `message` and
     the further fields.
 
-    A listener that raises it fails its caller, who can match on `code`. Any other exception that leaves a handler is
-    a crash: the
-    client gets 500 without the message, which is in the log. A status other than 400 to 599 becomes 500.
+    A listener that raises it fails its caller, who can match on `code`. Of any other exception that leaves a handler
+    the client learns nothing but 500; the log has its message and place. A status other than 400 to 599 becomes 500.
     """
 
     status = 500
@@ -88,6 +87,30 @@ class CallError(HttpError):
         if self.code == "overloaded" or (self.code == "gone" and self.called in ("open_reply", "write", "finish")):
             return ""
         return f"`{self.called}` failed with `{self.code}`: {self.message}"
+
+
+_MISTAKES = {
+    "unknown-event",
+    "ambiguous-event",
+    "bad-payload",
+    "too-large",
+    "too-deep",
+    "already-replied",
+    "invalid-reply",
+    "not-durable",
+    "not-remote",
+    "gone",
+}
+"""Codes of the host for a mistake between a module and a channel."""
+
+
+def is_mistake(error: BaseException) -> bool:
+    """Whether a failed call is a mistake of the module that called, which is then an exception of that module. A client
+    that leaves, or sends a wrong body, makes functions of the context fail: it is no mistake of the module."""
+    if not isinstance(error, CallError) or error.code not in _MISTAKES:
+        return False
+    is_event = ":" in error.called
+    return is_event or (error.status >= 500 and error.hidden() != "")
 
 
 class ReplyError(HttpError):
@@ -236,6 +259,25 @@ class UnavailableForLegalReasons(HttpError):
 
 class InternalServerError(HttpError):
     status = 500
+
+
+class UncaughtException(InternalServerError):
+    """An exception that nothing caught, as hooks and `errors` see it: 500 without details. `exception` is the exception.
+
+    The log has its message and place, unless a hook or a function of `errors` for its class makes another reply of it.
+    """
+
+    def __init__(self, exception: Exception) -> None:
+        super().__init__("internal error")
+        self.exception = exception
+        self.__cause__ = exception
+
+
+def http_error(error: Exception) -> HttpError:
+    """The error that ends a call, for what was raised. It raises what only a trap may end."""
+    if is_damage(error):
+        raise error
+    return error if isinstance(error, HttpError) and not is_mistake(error) else UncaughtException(error)
 
 
 class NotImplementedHttp(HttpError):

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from . import raw
-from .crash import crash_line
+from .crash import exception_line
 from .host import host
 
 _TARGET = "pointwork::guest::log"
@@ -57,7 +57,7 @@ class HostHandler(logging.Handler):
         fields = {name: value for name, value in vars(record).items() if name not in self._usual}
         message = record.getMessage()
         if record.exc_info and record.exc_info[1]:
-            message = f"{message}: {crash_line(record.exc_info[1])}"
+            message = f"{message}: {exception_line(record.exc_info[1])}"
         write(_level(record.levelno), message, record.name, fields)
 
 

@@ -8,8 +8,10 @@ from typing import Any, Union, get_args, get_origin
 from . import raw
 from .base_context import BaseContext
 from .context import AsyncContext, Context
-from .crash import crash_line
-from .exceptions import CallError, HttpError
+from .crash import exception_line
+from .delivery import BaseDelivery
+from .exceptions import CallError, HttpError, UncaughtException, http_error
+from .host import host
 from .jsontext import field_names, json_text, utf8_text
 from .log import log
 from .payload import Payload
@@ -64,10 +66,22 @@ def is_streamed(reply: Reply) -> bool:
     return isinstance(reply.body, (Iterator, AsyncIterator))
 
 
-def _broken(error: BaseException) -> None:
-    """A client that leaves is no error."""
-    if not (isinstance(error, CallError) and error.code == "gone"):
-        log.error(f"the reply is broken off: {crash_line(error)}")
+def report(error: UncaughtException, call: BaseContext | BaseDelivery) -> None:
+    """Reports an exception that ends a call. The host takes one for a call; another one is a line of the log."""
+    if call._has_reported:
+        log.error(f"another exception after the one that ended the call: {exception_line(error.exception)}")
+        return
+    call._has_reported = True
+    host.environment.raised(error.exception)
+
+
+def _broken(raised: Exception, ctx: BaseContext) -> None:
+    """An error after the head of a reply. A client that leaves is no error."""
+    error = http_error(raised)
+    if isinstance(error, UncaughtException):
+        report(error, ctx)
+    elif not (isinstance(error, CallError) and error.code == "gone"):
+        log.error(f"the reply is broken off: {exception_line(error)}")
 
 
 def write_pieces(ctx: Context, reply: Reply) -> None:
@@ -90,8 +104,8 @@ def write_pieces(ctx: Context, reply: Reply) -> None:
                 chunk = None if piece is None else piece_bytes(piece)
             writer.finish()
         except Exception as error:
+            _broken(error, ctx)
             writer.close()
-            _broken(error)
     finally:
         # A generator cleans up in its `finally`.
         close = getattr(pieces, "close", None)
@@ -117,8 +131,8 @@ async def write_pieces_later(ctx: AsyncContext, reply: Reply) -> None:
                 chunk = await following()
             await writer.finish()
         except Exception as error:
+            _broken(error, ctx)
             writer.close()
-            _broken(error)
     finally:
         close = getattr(pieces, "aclose" if is_later else "close", None)
         if close is not None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 if sys.platform == "wasi":
     from wit_world.imports.context import Instant
-    from wit_world.imports.log import Crash, Frame, Level
+    from wit_world.imports.log import Frame, Level, Report
     from wit_world.imports.types import (
         Binary,
         Body_Bytes,
@@ -50,7 +50,7 @@ else:
         line: int
 
     @dataclass
-    class Crash:
+    class Report:
         message: str
         exception: str | None
         stack: list[Frame]

@@ -9,7 +9,7 @@ from typing import Any
 
 from pointwork_guest import Module
 from pointwork_guest.component import exports
-from pointwork_guest.crash import crash_of
+from pointwork_guest.crash import report_of
 from pointwork_guest.host import host
 from pointwork_guest.manifest import events_used
 from wit_world.imports import log
@@ -43,7 +43,7 @@ class Component:
                 self._make(program())
             except Exception as error:
                 # What the build would tell.
-                log.panicked(crash_of(error))
+                log.panicked(report_of(error))
                 os.abort()
         return self._made[name]
 

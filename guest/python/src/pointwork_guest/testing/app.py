@@ -38,7 +38,8 @@ class TestApp:
     replace dependencies
     and guards. A module of the asynchronous form runs in an event loop of its own; within a test that has one,
     `await app.request_later(…)`.
-    An exception that would be a crash is raised to the test.
+    An exception that nothing catches is 500, and `exception` of the answer; one that traps an instance, such as
+    `MemoryError` and `SystemExit`, is raised to the test.
     """
 
     __test__ = False
@@ -141,7 +142,7 @@ class TestApp:
             else:
                 result = self._dispatcher.deliver(at, delivery, lowered)
         if isinstance(result, raw.Failure):
-            raise CallError(name, result)
+            raise CallError(name, result) from next(iter(world.exceptions), None)
         return lift_payload(result), TestResponse(context)
 
     def deliver(self, event: AnyEvent, payload: object = None, *, attempt: int = 1) -> Any:

@@ -1,6 +1,7 @@
 """The host of a test: what answers the functions that a module calls."""
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -47,6 +48,7 @@ class World:
     values: list[raw.Property]
     sent: list[Sent] = field(default_factory=list)
     lines: list[LogLine] = field(default_factory=list)
+    exceptions: list[BaseException] = field(default_factory=list)
 
     def call(self, event: str, payload: raw.Payload) -> Any:
         self.sent.append(Sent("call", event, lift_payload(payload)))
@@ -100,6 +102,11 @@ class _Environment:
 
     def write(self, level: raw.Level, target: str, message: str, fields: list[raw.Property], /) -> None:
         _world.get().write(level, target, message, fields)
+
+    def raised(self, error: BaseException, /) -> None:
+        _world.get().exceptions.append(error)
+        # A test that expects another reply shows it.
+        traceback.print_exception(error)
 
 
 class _Waiting:

@@ -104,5 +104,10 @@ class TestResponse:
         """The lines of `log`. What `print` writes is printed, and `logging` has its own handlers."""
         return self._context.world.lines
 
+    @property
+    def exception(self) -> BaseException | None:
+        """The exception that nothing caught, which the host reports: the reply is 500, or was broken off."""
+        return next(iter(self._context.world.exceptions), None)
+
     def extension(self, key: str) -> str | None:
         return self._context.extensions.get(key)

@@ -32,6 +32,7 @@ class Later:
     def __init__(self) -> None:
         self.running = 0
         self.most = 0
+        self.counted = 0
 
     @get(":id")
     async def show(self, id: int, ctx: AsyncContext, user: Annotated[Any, Depends(user)]) -> Any:
@@ -102,6 +103,15 @@ class Later:
     @get("finalizer")
     async def finalizer(self) -> str:
         return weakref.finalize.__module__
+
+    @get("trap")
+    async def trap(self) -> Any:
+        raise MemoryError
+
+    @get("count")
+    async def count(self) -> int:
+        self.counted += 1
+        return self.counted
 
     @get("crash")
     async def crash(self, ctx: AsyncContext) -> Any:

@@ -31,6 +31,7 @@ from pointwork_guest import (
     post,
 )
 
+counted = 0
 AT_BUILD = random.random()
 logger = logging.getLogger("shop")
 ONE = Event[int, dict[str, Any]]("now:one")
@@ -139,6 +140,16 @@ class Now:
     @get("exit")
     def exit(self) -> Any:
         sys.exit(3)
+
+    @get("trap")
+    def trap(self) -> Any:
+        raise MemoryError
+
+    @get("count")
+    def count(self) -> int:
+        global counted
+        counted += 1
+        return counted
 
     @get("header")
     def header(self) -> Reply:
