@@ -13,7 +13,7 @@ from operator import indexOf
 from typing import Any
 
 DEEPEST = 128
-"""How deep the JSON of a client may be nested. It is read by recursion, and the end of the stack would be a crash."""
+"""How deep the JSON of a client may be nested. It is read by recursion, and the end of the stack would be a trap."""
 _MOST_STEPS = 20_000
 """How many members of lists and objects are passed on the way to the places of one error."""
 

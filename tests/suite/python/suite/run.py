@@ -60,7 +60,7 @@ class Run:
         self.text = ""
         self.context: Any = None
         self.writer: Any = None
-        # The message and the type of the next trap.
+        # The message and the type of the next trap or exception.
         self.panic = ("a trap on purpose", "Exception")
 
     async def run(self) -> Any:
@@ -70,9 +70,10 @@ class Run:
         match end:
             case "deferred":
                 return None
-            case "trap":
+            case "raise" | "trap":
+                # The SDK traps at the end of memory, and reports any other exception.
                 message, name = self.panic
-                raise type(name, (Exception,), {})(message)
+                raise type(name, (MemoryError if end == "trap" else Exception,), {})(message)
             case "loop":
                 while True:
                     pass

@@ -125,7 +125,7 @@ class Replies:
 
     @get("panic")
     def panic(self) -> None:
-        raise ValueError("this handler panics on purpose")
+        raise MemoryError("this handler panics on purpose")
 
     @post("echo")
     def echo(self, data: bytes, ctx: Context) -> Reply:

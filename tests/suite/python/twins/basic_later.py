@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator
 
-from pointwork_guest import AsyncContext, Event, Module, NotFound, controller, get, log, post
+from pointwork_guest import AsyncContext, Event, InternalServerError, Module, NotFound, controller, get, log, post
 
 from .products import ALL, BY_ID, SEND, VIEWED, NewProduct, Product
 
@@ -90,7 +90,7 @@ class Waits:
 
     @get("panic")
     async def panic(self) -> None:
-        raise ValueError("this handler panics on purpose")
+        raise MemoryError("this handler panics on purpose")
 
 
 @controller("shares")
@@ -175,7 +175,7 @@ class Parts:
     @get("broken")
     async def broken(self) -> AsyncIterator[str]:
         yield "one"
-        raise ValueError("no more")
+        raise InternalServerError("no more")
 
 
 app = Module(controllers=[Products, Waits, Shares, Hoards, Health, Echo, Parts])

@@ -114,7 +114,7 @@ class Db:
 
     @on("trap")
     def trap(self) -> None:
-        raise ValueError("this listener panics on purpose")
+        raise MemoryError("this listener panics on purpose")
 
     @on("fail")
     def fail(self) -> None:

@@ -30,7 +30,7 @@ def as_admin(user: str) -> str:
 
 
 def traps() -> None:
-    raise ValueError("this guard panics on purpose")
+    raise MemoryError("this guard panics on purpose")
 
 
 def loops() -> None:

@@ -8,6 +8,7 @@ from pointwork_guest import (
     Context,
     CookieKey,
     Form,
+    InternalServerError,
     NotFound,
     Reply,
     Validators,
@@ -80,7 +81,7 @@ class Parts:
     @get("broken")
     def broken(self) -> Iterator[str]:
         yield "one"
-        raise ValueError("no more")
+        raise InternalServerError("no more")
 
     @get("page")
     def page(self, ctx: Context) -> Reply:
