@@ -224,7 +224,8 @@ def test_errors_by_their_classes() -> None:
         MemoryError: lambda error, ctx: "caught",
     }
     module = Module(controllers=[Fails], errors=given)
-    check_declarations(module)
+    with pytest.raises(ModuleProblem, match="the key `MemoryError`, which traps the instance: expected none"):
+        check_declarations(module)
     app = TestApp(module)
     assert [
         (app.get(f"/x?kind={kind}").status, app.get(f"/x?kind={kind}").json())

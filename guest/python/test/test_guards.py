@@ -209,7 +209,9 @@ def in_steps() -> Any:
     yield False
 
 
-@pytest.mark.parametrize("guard", [returns("Ada", int), staff_of, plainly(lambda _: in_steps()), Returns])
+@pytest.mark.parametrize(
+    "guard", [returns("Ada", int), returns(Reply(), Reply), staff_of, plainly(lambda _: in_steps()), Returns]
+)
 def test_what_no_guard_can_mean_is_an_error(guard: Any) -> None:
     for answer in (answer_now(guard), answer_later(guard)):
         assert answer.status == 500

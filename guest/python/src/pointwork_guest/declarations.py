@@ -57,6 +57,8 @@ def _of_module(module: Module) -> Iterator[str]:
         for kind, function in errors.items():
             if not (isinstance(kind, type) and issubclass(kind, Exception)):
                 yield f"`errors` of the module has the key `{kind!r}`, expected a class of exceptions"
+            elif issubclass(kind, (MemoryError, RecursionError)):
+                yield f"`errors` of the module has the key `{kind.__name__}`, which traps the instance: expected none"
             yield from _of_functions("the module", "errors", [function])
     elif errors is not None:
         yield from _of_functions("the module", "errors", [errors])

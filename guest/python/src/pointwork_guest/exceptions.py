@@ -262,7 +262,8 @@ class InternalServerError(HttpError):
 
 
 class UncaughtException(InternalServerError):
-    """An exception that nothing caught, as hooks and `errors` see it: 500 without details. `exception` is the exception.
+    """An exception that nothing caught, as hooks and `errors` see it: 500 without details. `exception` is what was
+    raised.
 
     The log has its message and place, unless a hook or a function of `errors` for its class makes another reply of it.
     """

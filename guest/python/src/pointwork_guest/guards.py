@@ -13,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from .exceptions import Forbidden, HttpError
 from .hints import NONE, hints_of, named, shown
+from .reply import Reply
 
 _UNKNOWN = (Any, object, bool)
 """Declared types that do not say which values let a request pass: any value that Python counts as true does."""
@@ -48,6 +49,11 @@ def admit(guard: Callable[..., Any], hint: Any, value: Any) -> None:
         raise value
     if value is True or (value is None and hint is NONE):
         return
+    if isinstance(value, Reply):
+        raise TypeError(
+            f"the guard {shown(guard)} returned a `Reply`, which nothing sends: raise an `HttpError`, and make another "
+            "reply of it in a hook of `after`"
+        )
     if _is_unfinished(guard, value):
         raise TypeError(
             f"the guard {shown(guard)} returned `{type(value).__name__}`, whose code has not run: "
