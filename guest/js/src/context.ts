@@ -3,6 +3,7 @@ import { Conditions } from './conditions.js';
 import { Cookies } from './cookies.js';
 import type { AnyEvents, EventName, IOEventName, PayloadArguments, PayloadOf, ResultOf } from './events.js';
 import { BadRequestException, HttpException, thrown, UnauthorizedException, UnsupportedMediaTypeException, type ErrorBody } from './exceptions.js';
+import { expectCharset, fieldObject, readFields, searchParams, withoutMark } from './fields.js';
 import type { Guard, GuardValue } from './guards.js';
 import { essence } from './header.js';
 import { chain, date, host, hostText, type Maybe, type RawContext, type RawPayload } from './host.js';
@@ -121,9 +122,9 @@ export class Context<Events = AnyEvents> {
     return (this._params ??= Object.fromEntries(this.open.params().map(({ name, value }) => [name, value])));
   }
 
-  /** The query. */
+  /** The query. One with more than 100,000 fields is 413, and the name `__proto__` is 400. */
   get query(): URLSearchParams {
-    return (this._query ??= new URLSearchParams(this.open.query() ?? ''));
+    return (this._query ??= searchParams(this.open.query() ?? ''));
   }
 
   /** The query as the client sent it, without the `?`; `undefined` if there was no `?`. */
@@ -133,7 +134,7 @@ export class Context<Events = AnyEvents> {
 
   /** The query by a schema, 422 if it does not fit. A name that occurs more than once has an array. */
   async readQuery<T>(schema: StandardSchema<unknown, T>): Promise<T> {
-    return validated(schema, fields(this.open.query() ?? '', 'query'));
+    return validated(schema, fieldObject(readFields(this.open.query() ?? '', 'query')));
   }
 
   /** The path parameters by a schema. */
@@ -205,9 +206,9 @@ export class Context<Events = AnyEvents> {
     (this._guarded ??= new Map()).set(guard, value);
   }
 
-  /** The whole body as text, 400 if it is not UTF-8. The body can be taken once. */
+  /** The whole body as text without a byte order mark: 400 if it is not UTF-8, 415 for another charset. The body can be taken once. */
   text(): Promise<string> {
-    return promised('text', () => host.text(this.open));
+    return promised('text', () => this._text());
   }
 
   /** The whole body. */
@@ -215,7 +216,10 @@ export class Context<Events = AnyEvents> {
     return promised('bytes', () => host.body(this.open));
   }
 
-  /** The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the schema. */
+  /**
+   * The whole body from JSON: 400 if it is none, 415 for another content type, 422 if it does not fit the schema. The key `__proto__`,
+   * the key `prototype` in an object behind the key `constructor`, and half of a surrogate pair are 400 at any depth.
+   */
   json<T = unknown>(): Promise<T>;
   json<T>(schema: StandardSchema<unknown, T>): Promise<T>;
   json<T>(...given: [schema?: StandardSchema<unknown, T>]): Promise<T> {
@@ -223,14 +227,14 @@ export class Context<Events = AnyEvents> {
     if (given.length > 0) expectSchema(schema);
     return promised('text', () => {
       this._expect(isJson, 'application/json');
-      return chain(host.text(this.open), (text): Maybe<T> => {
+      return chain(this._text(), (text): Maybe<T> => {
         const value = parseJson(text);
         return schema ? validated(schema, value, text) : (value as T);
       });
     });
   }
 
-  /** The whole body from a form. With a schema, an object of its fields, as in `readQuery`. */
+  /** The whole body from a form, 413 for more than 100,000 fields. With a schema, an object of its fields, as in `readQuery`. */
   form(): Promise<URLSearchParams>;
   form<T>(schema: StandardSchema<unknown, T>): Promise<T>;
   form<T>(...given: [schema?: StandardSchema<unknown, T>]): Promise<URLSearchParams | T> {
@@ -238,9 +242,9 @@ export class Context<Events = AnyEvents> {
     if (given.length > 0) expectSchema(schema);
     return promised<URLSearchParams | T>('text', () => {
       this._expect((type) => type === FORM, FORM);
-      return chain(host.text(this.open), (text): Maybe<URLSearchParams | T> => {
-        const all = fields(text, 'body');
-        return schema ? validated(schema, all) : new URLSearchParams(text);
+      return chain(this._text(), (text): Maybe<URLSearchParams | T> => {
+        const all = readFields(text, 'body');
+        return schema ? validated(schema, fieldObject(all)) : new URLSearchParams(all);
       });
     });
   }
@@ -250,7 +254,7 @@ export class Context<Events = AnyEvents> {
     return essence(this.header('content-type') ?? '') === FORM ? this.form(schema) : this.json(schema);
   }
 
-  /** The parts of a body of the type `multipart/form-data`, as they arrive. Each is read before the next one. */
+  /** The parts of a body of the type `multipart/form-data`, as they arrive, 413 for more than 1,000. Each is read before the next one. */
   parts(): AsyncIterable<Part> {
     const boundary = boundaryOf(this.header('content-type') ?? '');
     return readParts(this.body, boundary);
@@ -277,6 +281,12 @@ export class Context<Events = AnyEvents> {
   /** The body chunk by chunk. On a route with `body: 'stream'` the handler runs before the body has arrived. */
   get body(): AsyncIterable<Uint8Array> {
     return chunksOf(() => direct('body', () => this.open.openBody()));
+  }
+
+  private _text(): Maybe<string> {
+    const found = this.open.header('content-type');
+    if (found !== null) expectCharset(found, 'body');
+    return chain(host.text(this.open), withoutMark);
   }
 
   private _expect(isRight: (essence: string) => boolean, expected: string): void {
@@ -392,33 +402,3 @@ function isJson(type: string): boolean {
 function parseJson(text: string): unknown {
   return readJson(text, (problem) => new BadRequestException(`body: ${problem}`));
 }
-
-/** Names and values of a query or a form. What is not UTF-8 is refused, where `URLSearchParams` replaces it. */
-function fields(text: string, what: string): Record<string, string | string[]> {
-  const found: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
-  for (const pair of text.split('&')) {
-    if (pair === '') continue;
-    const at = pair.indexOf('=');
-    const name = decoded(at < 0 ? pair : pair.slice(0, at), what, undefined);
-    const value = decoded(at < 0 ? '' : pair.slice(at + 1), what, name);
-    const before = found[name];
-    found[name] = before === undefined ? value : typeof before === 'string' ? [before, value] : [...before, value];
-  }
-  return { ...found };
-}
-
-function decoded(text: string, what: string, name: string | undefined): string {
-  const spaced = text.replaceAll('+', ' ');
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    // A `%` that begins no escape stays a `%`, as in browsers.
-    const escaped = spaced.replace(/%(?![\da-f]{2})/gi, '%25');
-    try {
-      return decodeURIComponent(escaped);
-    } catch {
-      throw new BadRequestException(`${what}: ${name === undefined ? 'a name' : `\`${name}\``}: expected UTF-8`);
-    }
-  }
-}
-

@@ -35,3 +35,25 @@ export function pairs(headers: HeadersLike): [string, string][] {
 export function essence(contentType: string): string {
   return (contentType.split(';')[0] ?? '').trim().toLowerCase();
 }
+
+/** The parameters of a header such as `content-type`, with their names in lower case. A `;` in quotation marks ends none. */
+export function parameters(header: string): [name: string, value: string][] {
+  const found: [string, string][] = [];
+  if (!header.includes(';')) return found;
+  for (const part of header.match(/(?:[^;"]+|"(?:[^"\\]|\\.)*"?)+/g) ?? []) {
+    const at = part.indexOf('=');
+    if (at < 0) continue;
+    const value = part.slice(at + 1).trim();
+    const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"');
+    found.push([part.slice(0, at).trim().toLowerCase(), isQuoted ? value.slice(1, -1).replace(/\\(["\\])/g, '$1') : value]);
+  }
+  return found;
+}
+
+/** The names of UTF-8 and of its subset. */
+const UTF8 = ['utf-8', 'utf8', 'us-ascii'];
+
+/** The charset that a content type declares, unless it is UTF-8 or a subset of it. */
+export function foreignCharset(contentType: string): string | undefined {
+  return parameters(contentType).find(([name, value]) => name === 'charset' && !UTF8.includes(value.toLowerCase()))?.[1];
+}

@@ -1,10 +1,14 @@
 import { BadRequestException, PayloadTooLargeException, UnsupportedMediaTypeException } from './exceptions.js';
-import { essence } from './header.js';
+import { expectCharset, expectName, withoutMark } from './fields.js';
+import { essence, parameters } from './header.js';
 import { fromUtf8, utf8, binaryText } from './platform/utf8.js';
 
 /** The longest boundary, as RFC 2046 says, and the longest head of a part. */
 const LONGEST_BOUNDARY = 70;
 const LONGEST_HEAD = 64 * 1024;
+
+/** The most parts of a body: a part may have no more than its head, which takes far longer to read than to send. */
+const MOST_PARTS = 1_000;
 
 const CRLF2 = utf8('\r\n\r\n');
 
@@ -24,13 +28,14 @@ export class Part implements AsyncIterable<Uint8Array> {
 
   constructor(headers: ReadonlyMap<string, string>, chunks: Content) {
     const disposition = headers.get('content-disposition');
-    const name = disposition === undefined ? undefined : parameter(disposition, 'name');
+    const name = field(disposition, 'name');
     if (name === undefined) {
       const problem = disposition === undefined ? 'has no header `content-disposition`' : 'has no name';
       throw new BadRequestException(`body: a part ${problem}, expected \`content-disposition: form-data; name="…"\` in UTF-8`);
     }
+    expectName(name, 'body');
     this.name = name;
-    this.fileName = parameter(disposition ?? '', 'filename');
+    this.fileName = field(disposition, 'filename');
     this.contentType = headers.get('content-type');
     this.headers = headers;
     this.#chunks = chunks;
@@ -59,12 +64,13 @@ export class Part implements AsyncIterable<Uint8Array> {
     return joined(chunks, length);
   }
 
-  /** The whole content as text, 400 if it is not UTF-8. */
+  /** The whole content as text without a byte order mark: 400 if it is not UTF-8, 415 for another charset. */
   async text(most = Infinity): Promise<string> {
     this.#expectRest();
+    if (this.contentType !== undefined) expectCharset(this.contentType, `body: part \`${this.name}\``);
     const text = fromUtf8(await this.bytes(most));
     if (text === undefined) throw new BadRequestException(`body: part \`${this.name}\` is not UTF-8`);
-    return text;
+    return withoutMark(text);
   }
 }
 
@@ -90,11 +96,13 @@ export function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** A parameter of a header, in quotation marks or without. Browsers write `"` in a name as `%22`. */
+/** A parameter of `content-disposition`. Browsers write `"` in a name as `%22`. */
+function field(disposition: string | undefined, name: string): string | undefined {
+  return parameter(disposition ?? '', name)?.replace(/%(22|0D|0A)/g, decodeURIComponent);
+}
+
 function parameter(header: string, name: string): string | undefined {
-  const found = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s"]+))`, 'i').exec(header);
-  if (!found) return undefined;
-  return found[1] === undefined ? found[2] : found[1].replace(/\\(["\\])/g, '$1').replace(/%(22|0D|0A)/g, decodeURIComponent);
+  return parameters(header).find(([found]) => found === name)?.[1];
 }
 
 /** Reads the parts one after the other, as they arrive. What is left of a part is skipped. */
@@ -104,7 +112,8 @@ export async function* readParts(chunks: AsyncIterable<Uint8Array>, boundary: st
   // The first delimiter may begin the body, without the line break.
   source.buffer = utf8('\r\n');
   await skip(source, delimiter);
-  while (await begins(source)) {
+  for (let count = 1; await begins(source); count += 1) {
+    if (count > MOST_PARTS) throw new PayloadTooLargeException(`body: there are too many parts, expected ${MOST_PARTS} at most`);
     const headers = await readHead(source);
     const content = readContent(source, delimiter);
     yield new Part(headers, content);
@@ -137,7 +146,10 @@ async function begins(source: Source): Promise<boolean> {
 
 async function readHead(source: Source): Promise<Map<string, string>> {
   let end: number;
-  while ((end = indexOf(source.buffer, CRLF2)) < 0) {
+  // A head may arrive byte by byte: what was searched is not searched again.
+  let from = 0;
+  while ((end = indexOf(source.buffer, CRLF2, from)) < 0) {
+    from = Math.max(0, source.buffer.length - CRLF2.length + 1);
     if (source.buffer.length > LONGEST_HEAD) throw new BadRequestException(`body: the head of a part has more than ${LONGEST_HEAD} bytes`);
     await source.more();
   }
@@ -179,7 +191,10 @@ function readContent(source: Source, delimiter: Uint8Array): Content {
 }
 
 class Source {
+  /** What was read and not taken. */
   buffer: Uint8Array = new Uint8Array(0);
+  /** Has room for more than `buffer`, which is a part of it, so that not every chunk copies the ones before. */
+  #store: Uint8Array = new Uint8Array(0);
   readonly #chunks: AsyncIterator<Uint8Array>;
 
   constructor(chunks: AsyncIterator<Uint8Array>) {
@@ -189,7 +204,20 @@ class Source {
   async more(): Promise<void> {
     const { done, value } = await this.#chunks.next();
     if (done) throw new BadRequestException('body: it ends before its last boundary');
-    this.buffer = joined([this.buffer, value], this.buffer.length + value.length);
+    const { length } = this.buffer;
+    if (length === 0) {
+      this.buffer = value;
+      return;
+    }
+    let start = this.buffer.byteOffset;
+    if (this.buffer.buffer !== this.#store.buffer || start + length + value.length > this.#store.length) {
+      this.#store = new Uint8Array(length * 2 + value.length);
+      this.#store.set(this.buffer);
+      start = 0;
+    }
+    // The room behind the buffer was never taken, so nobody has a view of it.
+    this.#store.set(value, start + length);
+    this.buffer = this.#store.subarray(start, start + length + value.length);
   }
 
   async take(count: number): Promise<Uint8Array> {
@@ -204,9 +232,9 @@ function malformed(expected: string): BadRequestException {
   return new BadRequestException(`body: expected ${expected}`);
 }
 
-function indexOf(bytes: Uint8Array, wanted: Uint8Array): number {
+function indexOf(bytes: Uint8Array, wanted: Uint8Array, from = 0): number {
   const first = wanted[0] ?? 0;
-  for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
+  for (let at = bytes.indexOf(first, from); at >= 0; at = bytes.indexOf(first, at + 1)) {
     if (at + wanted.length > bytes.length) return -1;
     let by = 1;
     while (by < wanted.length && bytes[at + by] === wanted[by]) by += 1;

@@ -17,7 +17,11 @@ let last: { from: Property[]; values: Record<string, string> } | undefined;
 
 function read(): Record<string, string> {
   const from = host.variables();
-  if (last?.from !== from) last = { from, values: Object.fromEntries(from.map(({ name, value }) => [name, value])) };
+  if (last?.from !== from) {
+    const values = Object.fromEntries(from.map(({ name, value }) => [name, value]));
+    // A name such as `constructor` is no variable.
+    last = { from, values: Object.setPrototypeOf(values, null) as Record<string, string> };
+  }
   return last.values;
 }
 

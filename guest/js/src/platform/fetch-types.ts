@@ -3,6 +3,7 @@
 import type { HeadersLike } from '../header.js';
 import { joined } from '../multipart.js';
 import { Headers } from './headers.js';
+import { PairList } from './pair-list.js';
 import { fromUtf8, pieceBytes, utf8 } from './utf8.js';
 
 type BlobPart = string | ArrayBuffer | ArrayBufferView | Blob;
@@ -70,63 +71,22 @@ export class File extends Blob {
 
 type Entry = string | File;
 
-export class FormData {
-  #list: [string, Entry][] = [];
-
-  append(name: string, value: string | Blob, fileName?: string): void {
-    this.#list.push([String(name), entry(value, fileName)]);
+export class FormData extends PairList<Entry> {
+  override append(name: string, value: string | Blob, fileName?: string): void {
+    super.append(String(name).toWellFormed(), entry(value, fileName));
   }
 
-  set(name: string, value: string | Blob, fileName?: string): void {
-    const first = this.#list.find((pair) => pair[0] === name);
-    if (!first) return this.append(name, value, fileName);
-    first[1] = entry(value, fileName);
-    this.#list = this.#list.filter((pair) => pair === first || pair[0] !== name);
-  }
-
-  get(name: string): Entry | null {
-    return this.#list.find((pair) => pair[0] === name)?.[1] ?? null;
-  }
-
-  getAll(name: string): Entry[] {
-    return this.#list.filter((pair) => pair[0] === name).map((pair) => pair[1]);
-  }
-
-  has(name: string): boolean {
-    return this.#list.some((pair) => pair[0] === name);
-  }
-
-  delete(name: string): void {
-    this.#list = this.#list.filter((pair) => pair[0] !== name);
-  }
-
-  forEach(each: (value: Entry, name: string, all: FormData) => void, self?: unknown): void {
-    for (const [name, value] of this.#list) each.call(self, value, name, this);
-  }
-
-  *entries(): IterableIterator<[string, Entry]> {
-    for (const [name, value] of this.#list) yield [name, value];
-  }
-
-  *keys(): IterableIterator<string> {
-    for (const [name] of this.#list) yield name;
-  }
-
-  *values(): IterableIterator<Entry> {
-    for (const [, value] of this.#list) yield value;
+  override set(name: string, value: string | Blob, fileName?: string): void {
+    super.set(String(name).toWellFormed(), entry(value, fileName));
   }
 
   get [Symbol.toStringTag](): string {
     return 'FormData';
   }
-
-  [Symbol.iterator](): IterableIterator<[string, Entry]> {
-    return this.entries();
-  }
 }
 
 function entry(value: string | Blob, fileName: string | undefined): Entry {
-  if (!(value instanceof Blob)) return String(value);
+  if (!(value instanceof Blob)) return String(value).toWellFormed();
   if (value instanceof File && fileName === undefined) return value;
   return new File([value], fileName ?? 'blob', { type: value.type });
 }

@@ -2,6 +2,14 @@
 
 import { headerProblem, pairs, type HeadersLike } from '../header.js';
 
+/** Not an expression with `[ \t]+$`, which reads the rest of a run of spaces from each of them. */
+function trimmed(value: string): string {
+  let [from, to] = [0, value.length];
+  while (from < to && ' \t\r\n'.includes(value.charAt(from))) from += 1;
+  while (from < to && ' \t\r\n'.includes(value.charAt(to - 1))) to -= 1;
+  return value.slice(from, to);
+}
+
 export class Headers {
   readonly #values = new Map<string, string[]>();
 
@@ -10,7 +18,7 @@ export class Headers {
   }
 
   append(name: string, value: string): void {
-    const text = String(value).replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+    const text = trimmed(String(value).toWellFormed());
     const problem = headerProblem(name, text);
     if (problem !== undefined) throw new TypeError(problem);
     const key = name.toLowerCase();

@@ -1,0 +1,172 @@
+/** Input that is made to harm: many names, keys of prototypes, text that is no Unicode, and other charsets. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { Channel, Controller, Get, module, On, Post, Reply, type Context, type Part } from '@pointwork/guest';
+import { testApp } from '@pointwork/guest/testing';
+import { root } from './project.js';
+
+// Files that the package does not export.
+const { readParts } = (await import(join(root, 'dist/multipart.js'))) as { readParts: (chunks: AsyncIterable<Uint8Array>, boundary: string) => AsyncIterable<Part> };
+const { FormData: PlatformFormData } = (await import(join(root, 'dist/platform/fetch-types.js'))) as { FormData: typeof FormData };
+const { URLSearchParams: PlatformParams } = (await import(join(root, 'dist/platform/url-search-params.js'))) as { URLSearchParams: typeof URLSearchParams };
+const { Headers: PlatformHeaders } = (await import(join(root, 'dist/platform/headers.js'))) as { Headers: typeof Headers };
+
+const FORM = 'application/x-www-form-urlencoded';
+const any = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
+
+@Controller('read')
+class Read {
+  @Post('json') json(ctx: Context): Promise<unknown> { return ctx.json(); }
+  @Post('schema') schema(ctx: Context): Promise<unknown> { return ctx.json(z.unknown()); }
+  @Post('either') either(ctx: Context): Promise<unknown> { return ctx.jsonOrForm(z.unknown()); }
+  @Post('text') async text(ctx: Context): Promise<unknown> { return [await ctx.text()]; }
+  @Post('form') async form(ctx: Context): Promise<unknown> { return [...(await ctx.form())]; }
+  @Post('fields') fields(ctx: Context): Promise<unknown> { return ctx.form(any); }
+  @Post('data') async data(ctx: Context): Promise<unknown> { return [...(await ctx.formData()).keys()]; }
+  @Post('parts') async parts(ctx: Context): Promise<unknown> {
+    const found: unknown[] = [];
+    for await (const part of ctx.parts()) found.push([part.name, part.fileName ?? null, await part.text()]);
+    return found;
+  }
+  @Get('query') query(ctx: Context): unknown { return ctx.query.size; }
+  @Get('object') object(ctx: Context): Promise<unknown> { return ctx.readQuery(any); }
+  @Get('called') called(ctx: Context): unknown { return ctx.call('db:look'); }
+  @Get('half') half(): unknown { return Reply.json({ '\ud800': ['a\udfff', '\\ud800', '\u{1f600}'] }); }
+  @Get('sent') sent(ctx: Context): unknown { return ctx.call('db:keep', { text: '\ud800' }); }
+}
+
+@Channel('db')
+class Db {
+  @On('keep') keep(value: unknown): unknown { return value; }
+}
+
+const app = testApp(module({ controllers: [Read], channels: [Db] }));
+type Told = [status: number, message: unknown];
+const told = async (path: string, type: string, body: string | Uint8Array): Promise<Told> => {
+  const answer = await app.post(`/read/${path}`, { body, headers: { 'content-type': type } });
+  return [answer.status, answer.status < 400 ? answer.text() : (answer.json() as { message: string }).message];
+};
+const asked = async (path: string): Promise<Told> => {
+  const answer = await app.get(`/read/${path}`);
+  return [answer.status, answer.status < 400 ? answer.text() : (answer.json() as { message: string }).message];
+};
+const multipart = (parts: readonly string[]): string => `${parts.map((part) => `--b\r\n${part}\r\n`).join('')}--b--\r\n`;
+const MULTIPART = 'multipart/form-data; boundary=b';
+const named = (name: string, content = '', more = ''): string => `content-disposition: form-data; name="${name}"${more}\r\n\r\n${content}`;
+
+test('a form and a query have 100,000 fields at most', async () => {
+  const most = 'a=&'.repeat(99_999);
+  const tooMany = 'there are too many fields, expected 100000 at most';
+  for (const path of ['form', 'fields', 'data', 'either']) {
+    assert.equal((await told(path, FORM, `${most}a=`))[0], 200, path);
+    assert.deepEqual(await told(path, FORM, `${most}a=&a=`), [413, `body: ${tooMany}`], path);
+  }
+  for (const path of ['query', 'object']) {
+    assert.equal((await asked(`${path}?${most}a=`))[0], 200, path);
+    assert.deepEqual(await asked(`${path}?${most}&`), [413, `query: ${tooMany}`], path);
+  }
+});
+
+test('a name that occurs more than once has all its values', async () => {
+  assert.deepEqual(await told('fields', FORM, 'a=1&b=2&a=3&c&a=4&constructor=5&toString=6'), [200, '{"a":["1","3","4"],"b":"2","c":"","constructor":"5","toString":"6"}']);
+  assert.deepEqual(await asked('object?a=1&a=%C3%A4+b'), [200, '{"a":["1","ä b"]}']);
+});
+
+test('the names and values of the platform are found by an index', () => {
+  const own = new PlatformParams('?a=1&b=2&a=3&c=4&a=5');
+  const native = new URLSearchParams('?a=1&b=2&a=3&c=4&a=5');
+  for (const params of [own, native]) {
+    params.append('b', '\ud800');
+    params.set('a', '6');
+    params.set('d', '7');
+    params.delete('c');
+    params.delete('b', '2');
+    params.append('c', '8');
+    params.sort();
+  }
+  assert.equal(own.toString(), native.toString());
+  assert.deepEqual([...own], [...native]);
+  for (const name of ['a', 'b', 'c', 'd', '__proto__', 'constructor']) {
+    assert.deepEqual([own.get(name), own.getAll(name), own.has(name), own.has(name, '6')], [native.get(name), native.getAll(name), native.has(name), native.has(name, '6')], name);
+  }
+  const data = new PlatformFormData();
+  data.append('a', '1');
+  data.append('a', '2');
+  data.set('a', '3');
+  data.set('b', '\udfff');
+  assert.deepEqual([...data], [['a', '3'], ['b', '\ufffd']]);
+  assert.deepEqual([data.get('a'), data.getAll('b'), data.has('c')], ['3', ['\ufffd'], false]);
+});
+
+test('a body of parts has 1,000 at most', async () => {
+  const parts = Array<string>(1_000).fill(named('a', 'x'));
+  assert.equal((await told('data', MULTIPART, multipart(parts)))[0], 200);
+  assert.deepEqual(await told('data', MULTIPART, multipart([...parts, named('a')])), [413, 'body: there are too many parts, expected 1000 at most']);
+});
+
+test('a part that arrives byte by byte is read as one that arrives at once', async () => {
+  const head = `content-disposition: form-data; name="a"\r\nx-long: ${'\r'.repeat(3)}${'x'.repeat(20_000)}\r\n\r\n`;
+  const whole = new TextEncoder().encode(multipart([`${head}${'y'.repeat(500)}`, named('b', 'z')]));
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < whole.length; at += 1) yield whole.subarray(at, at + 1);
+  }
+  const found: string[] = [];
+  for await (const part of readParts(bytes(), 'b')) found.push(`${part.name}=${await part.text()}`);
+  assert.deepEqual(found, [`a=${'y'.repeat(500)}`, 'b=z']);
+});
+
+test('a parameter of a header within quotation marks is none', async () => {
+  const part = (disposition: string): string => `content-disposition: form-data; ${disposition}\r\n\r\nx`;
+  const body = multipart([part('filename="; name=evil"; name="real"'), part('name="a%22b\\"c"; filename=d.txt'), part('NAME = "e;f"')]);
+  assert.deepEqual(await told('parts', MULTIPART, body), [200, JSON.stringify([['real', '; name=evil', 'x'], ['a"b"c', 'd.txt', 'x'], ['e;f', null, 'x']])]);
+});
+
+test('the name of a prototype in a form, a query or a part is 400', async () => {
+  for (const text of ['__proto__=1', 'a=1&__proto__', 'a&%5f%5Fproto__=x&b']) {
+    for (const path of ['form', 'fields', 'data', 'either']) assert.deepEqual(await told(path, FORM, text), [400, 'body: the name `__proto__` is not allowed'], path);
+    for (const path of ['query', 'object']) assert.deepEqual(await asked(`${path}?${text}`), [400, 'query: the name `__proto__` is not allowed'], path);
+  }
+  for (const path of ['data', 'parts']) assert.deepEqual(await told(path, MULTIPART, multipart([named('a'), named('__proto__')])), [400, 'body: the name `__proto__` is not allowed'], path);
+  assert.deepEqual(await told('fields', FORM, 'constructor[prototype]=__proto__'), [200, '{"constructor[prototype]":"__proto__"}']);
+});
+
+test('a byte order mark is removed, and another charset is 415', async () => {
+  assert.deepEqual(await told('text', 'text/plain', '\ufeff\ufeffa'), [200, '["\ufeffa"]']);
+  assert.deepEqual(await told('form', FORM, '\ufeffa=1'), [200, '[["a","1"]]']);
+  assert.deepEqual(await told('json', 'application/json', '\ufeff{}'), [200, '{}']);
+  assert.equal((await told('json', 'application/json', '\ufeff\ufeff{}'))[0], 400);
+  assert.deepEqual(await told('parts', MULTIPART, multipart([named('a', '\ufeffx')])), [200, '[["a",null,"x"]]']);
+  for (const [path, type, charset] of [
+    ['text', 'text/plain; charset=utf-16', 'utf-16'],
+    ['json', 'application/json; charset=utf-8; Charset = "latin1"', 'latin1'],
+    ['schema', 'application/tea+json;CHARSET=utf-16le', 'utf-16le'],
+    ['form', `${FORM}; charset=iso-8859-1`, 'iso-8859-1'],
+    ['either', `${FORM}; charset=`, ''],
+    ['data', `${FORM}; charset=latin1`, 'latin1'],
+  ] as const) {
+    assert.deepEqual(await told(path, type, '{}'), [415, `body: expected the charset \`utf-8\`, got \`${charset}\``], type);
+  }
+  for (const type of ['text/plain; charset=UTF-8', 'text/plain;charset="utf8"', 'text/plain; charset=us-ascii', 'text/plain; a="; charset=utf-16"', 'text/plain; xcharset=utf-16']) {
+    assert.deepEqual(await told('text', type, 'a'), [200, '["a"]'], type);
+  }
+  const part = named('a', 'x', '\r\ncontent-type: text/plain; charset=utf-16');
+  assert.deepEqual(await told('parts', MULTIPART, multipart([part])), [415, 'body: part `a`: expected the charset `utf-8`, got `utf-16`']);
+});
+
+test('the value of a header is trimmed as browsers do', () => {
+  for (const value of ['', ' ', ' \t\r\n ', 'a', ' a\t b \n', `a${' '.repeat(50_000)}b`]) {
+    assert.equal(new PlatformHeaders([['x', value]]).get('x'), new Headers([['x', value]]).get('x'));
+  }
+});
+
+test('a module has the variables of its configuration alone', async () => {
+  @Controller()
+  class Page {
+    @Get() get(ctx: Context): unknown {
+      return [ctx.variables['A'], ctx.variables['constructor'] === undefined, 'toString' in ctx.variables, Object.keys(ctx.variables)];
+    }
+  }
+  assert.deepEqual((await testApp({ controllers: [Page] }, { variables: { A: 'b' } }).get('/')).json(), ['b', true, false, ['A']]);
+});
