@@ -2,6 +2,7 @@
 
 import { BadRequestException, PayloadTooLargeException, UnsupportedMediaTypeException } from './exceptions.js';
 import { foreignCharset } from './header.js';
+import { fromBinary, percentDecoded } from './platform/utf8.js';
 
 /** The most names and values of a query or a form. In memory each takes up to twenty times its length. */
 const MOST_FIELDS = 100_000;
@@ -69,12 +70,8 @@ function decoded(text: string, source: FieldSource, name: string | undefined): s
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // A `%` that begins no escape stays a `%`, as in browsers.
-    const escaped = spaced.replace(/%(?![\da-f]{2})/gi, '%25');
-    try {
-      return decodeURIComponent(escaped);
-    } catch {
-      throw new BadRequestException(`${source}: ${name === undefined ? 'a name' : `\`${name}\``}: expected UTF-8`);
-    }
+    const found = fromBinary(percentDecoded(spaced));
+    if (found === undefined) throw new BadRequestException(`${source}: ${name === undefined ? 'a name' : `\`${name}\``}: expected UTF-8`);
+    return found;
   }
 }

@@ -1,18 +1,26 @@
 /** Names and values in their order, of which `URLSearchParams` and `FormData` are made. */
 
-type Pair<Value> = [name: string, value: Value];
+interface Pair<Value> {
+  readonly name: string;
+  value: Value;
+  isDeleted: boolean;
+}
 
-/** The pairs are in a list, and by their names in an index, so that a search does not read every pair. */
+/**
+ * The pairs are in a list, and by their names in an index, so that no search reads every pair. Clients choose how many there are. Deleted pairs
+ * stay in the list until they are half of it.
+ */
 export class PairList<Value> {
   #list: Pair<Value>[] = [];
-  #index = new Map<string, Pair<Value>[]>();
+  #deleted = 0;
+  readonly #index = new Map<string, Pair<Value>[]>();
 
   get size(): number {
-    return this.#list.length;
+    return this.#list.length - this.#deleted;
   }
 
   append(name: string, value: Value): void {
-    const pair: Pair<Value> = [name, value];
+    const pair = { name, value, isDeleted: false };
     this.#list.push(pair);
     const before = this.#index.get(name);
     if (before) before.push(pair);
@@ -20,55 +28,69 @@ export class PairList<Value> {
   }
 
   set(name: string, value: Value): void {
-    const [first, ...others] = this.#index.get(name) ?? [];
+    const found = this.#index.get(name);
+    const first = found?.[0];
     if (!first) return this.append(name, value);
-    first[1] = value;
-    if (others.length > 0) this.#keep(name, (pair) => pair === first);
+    first.value = value;
+    if (found.length > 1) this.#keep(name, (pair) => pair === first);
   }
 
   delete(name: string, value?: Value): void {
-    if (this.#index.has(name)) this.#keep(name, (pair) => value !== undefined && pair[1] !== value);
+    this.#keep(name, (pair) => value !== undefined && pair.value !== value);
   }
 
-  /** Keeps those of a name that pass. */
+  /** Deletes the pairs of a name, except for those that pass. */
   #keep(name: string, passes: (pair: Pair<Value>) => boolean): void {
-    this.#list = this.#list.filter((pair) => pair[0] !== name || passes(pair));
-    const rest = this.#index.get(name)?.filter(passes) ?? [];
+    const rest: Pair<Value>[] = [];
+    for (const pair of this.#index.get(name) ?? []) {
+      if (passes(pair)) rest.push(pair);
+      else {
+        pair.isDeleted = true;
+        this.#deleted += 1;
+      }
+    }
     if (rest.length > 0) this.#index.set(name, rest);
     else this.#index.delete(name);
+    if (this.#deleted * 2 > this.#list.length) this.#compact();
+  }
+
+  #compact(): void {
+    this.#list = this.#list.filter((pair) => !pair.isDeleted);
+    this.#deleted = 0;
   }
 
   get(name: string): Value | null {
-    return this.#index.get(name)?.[0]?.[1] ?? null;
+    return this.#index.get(name)?.[0]?.value ?? null;
   }
 
   getAll(name: string): Value[] {
-    return this.#index.get(name)?.map((pair) => pair[1]) ?? [];
+    return this.#index.get(name)?.map((pair) => pair.value) ?? [];
   }
 
   has(name: string, value?: Value): boolean {
     const found = this.#index.get(name);
-    return found !== undefined && (value === undefined || found.some((pair) => pair[1] === value));
+    return found !== undefined && (value === undefined || found.some((pair) => pair.value === value));
   }
 
   sort(): void {
-    this.#list.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    this.#compact();
+    this.#list.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   }
 
   forEach(each: (value: Value, name: string, all: this) => void, self?: unknown): void {
-    for (const [name, value] of this.#list) each.call(self, value, name, this);
+    for (const [name, value] of this) each.call(self, value, name, this);
   }
 
   *entries(): IterableIterator<[string, Value]> {
-    for (const [name, value] of this.#list) yield [name, value];
+    for (const { name, value, isDeleted } of this.#list) if (!isDeleted) yield [name, value];
   }
 
   *keys(): IterableIterator<string> {
-    for (const [name] of this.#list) yield name;
+    for (const { name, isDeleted } of this.#list) if (!isDeleted) yield name;
   }
 
   *values(): IterableIterator<Value> {
-    for (const [, value] of this.#list) yield value;
+    for (const { value, isDeleted } of this.#list) if (!isDeleted) yield value;
   }
 
   [Symbol.iterator](): IterableIterator<[string, Value]> {

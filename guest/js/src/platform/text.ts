@@ -1,4 +1,4 @@
-import { binaryText, fromUtf8, utf8 } from './utf8.js';
+import { binaryText, fromBinary, replacedBinary, utf8 } from './utf8.js';
 
 class Encoder {
   readonly encoding = 'utf-8';
@@ -42,30 +42,6 @@ function whole(bytes: Uint8Array): number {
   return bytes.length;
 }
 
-/** UTF-8 with U+FFFD for each maximal part of a sequence that is wrong. */
-function replaced(bytes: Uint8Array): string {
-  let text = '';
-  let at = 0;
-  while (at < bytes.length) {
-    const first = bytes[at] ?? 0;
-    const length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-    let end = at + 1;
-    while (end < at + length && isFollowing(bytes, at, end)) end += 1;
-    text += length > 0 && end === at + length ? fromUtf8(bytes.subarray(at, end)) : '\ufffd';
-    at = end;
-  }
-  return text;
-}
-
-function isFollowing(bytes: Uint8Array, at: number, end: number): boolean {
-  const byte = bytes[end] ?? 0;
-  const first = bytes[at];
-  if (end > at + 1) return byte >= 0x80 && byte < 0xc0;
-  const from = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
-  const to = first === 0xed ? 0xa0 : first === 0xf4 ? 0x90 : 0xc0;
-  return byte >= from && byte < to;
-}
-
 class Decoder {
   readonly encoding: 'utf-8' | 'utf-16le' | 'latin1';
   readonly fatal: boolean;
@@ -104,10 +80,11 @@ class Decoder {
       for (let at = 0; at + 1 < bytes.length; at += 2) text += String.fromCharCode((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8));
       return text;
     }
-    const text = fromUtf8(bytes);
-    if (text !== undefined) return text;
-    if (this.fatal) throw new TypeError('the bytes are not UTF-8');
-    return replaced(bytes);
+    const binary = binaryText(bytes);
+    if (!this.fatal) return replacedBinary(binary);
+    const text = fromBinary(binary);
+    if (text === undefined) throw new TypeError('the bytes are not UTF-8');
+    return text;
   }
 }
 

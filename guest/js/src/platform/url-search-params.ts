@@ -1,4 +1,5 @@
 import { PairList } from './pair-list.js';
+import { percentDecoded, replacedBinary } from './utf8.js';
 
 type Init = string | Record<string, string> | Iterable<readonly [string, string]>;
 
@@ -7,10 +8,8 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // A `%` that begins no escape stays a `%`. Bytes that are not UTF-8 become U+FFFD.
-    const bytes = spaced.replace(/%(?![\da-f]{2})/gi, '%25').replace(/[^%]+/g, (part) => unescape(encodeURIComponent(part.toWellFormed())));
-    const binary = unescape(bytes);
-    return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+    // Bytes that are not UTF-8 become U+FFFD.
+    return replacedBinary(percentDecoded(spaced));
   }
 }
 
