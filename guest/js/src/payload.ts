@@ -1,3 +1,4 @@
+import { withoutMark } from './fields.js';
 import { hostText, type RawPayload } from './host.js';
 import { jsonText, readJson } from './json.js';
 
@@ -32,8 +33,8 @@ function syntaxError(problem: string): Error {
   return new SyntaxError(problem);
 }
 
-/** The value of a payload. The contract does not say that the text is JSON: `fail` makes the error of one that is not, and of `name`. */
+/** The value of a payload. The contract does not say that the text is JSON, or what keys it has: `fail` makes the error of one that is not, and of `name`. */
 export function liftPayload(payload: RawPayload, fail: (problem: string, name: string) => Error = syntaxError, name?: string): unknown {
-  if (payload.tag === 'json') return readJson(payload.val, fail, name);
+  if (payload.tag === 'json') return readJson(withoutMark(payload.val), fail, name);
   return new Payload(payload.val.contentType, payload.val.data);
 }

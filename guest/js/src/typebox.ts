@@ -1,4 +1,4 @@
-import type { SchemaIssue, StandardSchema } from './validation.js';
+import { MOST_FIELDS, type SchemaIssue, type StandardSchema } from './validation.js';
 
 /** What TypeBox's `TypeCompiler.Compile(schema)`, `Compile(schema)` of `typebox/compile`, and `Value` with a schema have. */
 interface TypeBoxCheck {
@@ -17,11 +17,14 @@ export function fromTypeBox<T>(validator: TypeBoxCheck): StandardSchema<unknown,
       vendor: 'typebox',
       validate(value) {
         if (validator.Check(value)) return { value: value as T };
-        const issues: SchemaIssue[] = [...validator.Errors(value)].map(({ path, instancePath, message }) => {
+        const issues: SchemaIssue[] = [];
+        for (const { path, instancePath, message } of validator.Errors(value)) {
           const pointer = path ?? instancePath ?? '';
           const keys = pointer.split('/').slice(1);
-          return { message, path: keys.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')) };
-        });
+          issues.push({ message, path: keys.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')) });
+          // A reply has no more of them.
+          if (issues.length > MOST_FIELDS) break;
+        }
         return { issues };
       },
     },

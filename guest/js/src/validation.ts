@@ -1,7 +1,7 @@
 import { shown } from './declared.js';
 import { HttpException } from './exceptions.js';
 import { chain, isThenable, type Maybe } from './host.js';
-import { lineAndColumn, valueEnd } from './json.js';
+import { placesOf } from './json-text.js';
 import { isEngineFailure } from './report.js';
 
 /** Standard Schema, version 1 (https://standardschema.dev): zod, valibot, ArkType and others implement it. */
@@ -23,13 +23,13 @@ export interface SchemaIssue {
 
 /** One field that is not valid. `place` is the line and column of the end of its value, in a body of JSON. */
 export interface InvalidField {
-  field: string;
-  message: string;
-  place: string | undefined;
+  readonly field: string;
+  readonly message: string;
+  readonly place: string | undefined;
 }
 
 /** The most fields of a reply, and the longest text of one: what an error has is bounded. */
-const MOST_FIELDS = 50;
+export const MOST_FIELDS = 50;
 const LONGEST_TEXT = 200;
 
 /** A value that did not pass its schema: 422, with every field. */
@@ -37,7 +37,8 @@ export class ValidationException extends HttpException {
   readonly fields: readonly InvalidField[];
 
   constructor(fields: readonly InvalidField[], count: number) {
-    const message = count === 1 ? '1 field is not valid' : `${count} fields are not valid`;
+    const number = count > MOST_FIELDS ? `more than ${MOST_FIELDS}` : count;
+    const message = count === 1 ? '1 field is not valid' : `${number} fields are not valid`;
     super({ message, fields: fields.map(({ field, message }) => ({ field, message })) }, 422);
     this.fields = fields;
   }
@@ -59,12 +60,17 @@ export function expectSchema(schema: unknown): void {
 
 function checked<Output>(result: SchemaResult<Output>, text: string | undefined): Output {
   if (!result.issues) return result.value;
-  const fields = result.issues.slice(0, MOST_FIELDS).map(({ message, path = [] }) => {
-    const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
-    const end = text === undefined ? undefined : valueEnd(text, keys);
-    const place = text === undefined || end === undefined ? undefined : lineAndColumn(text, end);
-    return { field: cut(keys.map(String).join('.')), message: cut(message), place };
-  });
+  const issues = result.issues.slice(0, MOST_FIELDS);
+  const paths = issues.map(({ path = [] }) => path.map((part) => (typeof part === 'object' ? part.key : part)));
+  // Only code that reads a place pays for the search, which finds all of them.
+  let places: (string | undefined)[] | undefined;
+  const fields = issues.map(({ message }, at) => ({
+    field: cut((paths[at] ?? []).map(String).join('.')),
+    message: cut(message),
+    get place() {
+      return text === undefined ? undefined : (places ??= placesOf(text, paths))[at];
+    },
+  }));
   throw new ValidationException(fields, result.issues.length);
 }
 

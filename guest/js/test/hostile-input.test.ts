@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { Channel, Controller, Get, module, On, Post, Reply, type Context, type Part } from '@pointwork/guest';
+import { Channel, Controller, Get, module, On, Post, Reply, type Context, type Part, type ValidationException } from '@pointwork/guest';
 import { testApp } from '@pointwork/guest/testing';
 import { root } from './project.js';
+import { run } from './ran.js';
 
 // Files that the package does not export.
 const { readParts } = (await import(join(root, 'dist/multipart.js'))) as { readParts: (chunks: AsyncIterable<Uint8Array>, boundary: string) => AsyncIterable<Part> };
@@ -197,4 +198,105 @@ test('a module has the variables of its configuration alone', async () => {
     }
   }
   assert.deepEqual((await testApp({ controllers: [Page] }, { variables: { A: 'b' } }).get('/')).json(), ['b', true, false, ['A']]);
+});
+
+/** The key of a prototype, spelled in several ways, and its place. */
+const PROTOTYPES: readonly (readonly [string, string])[] = [
+  ['{"__proto__":1}', 'the key `__proto__` at line 1, column 2 is not allowed'],
+  ['{"role":"__proto__","__proto__":1}', 'the key `__proto__` at line 1, column 21 is not allowed'],
+  ['[1,\n {"a": {"__proto__" : 1}}]', 'the key `__proto__` at line 2, column 9 is not allowed'],
+  ['{"\\u005f_proto__":1}', 'the key `__proto__` at line 1, column 2 is not allowed'],
+  ['{"__prot\\u006F_\\u005f":1}', 'the key `__proto__` at line 1, column 2 is not allowed'],
+  ['{"constructor": {"a":{}, "prototype":{}}}', 'the key `constructor.prototype` at line 1, column 26 is not allowed'],
+  ['{"constructo\\u0072":{"constructor":{"a":[{"prototype":1}],"prototyp\\u0065":{}}}}', 'the key `constructor.prototype` at line 1, column 59 is not allowed'],
+  ['{"constructor":{"constructor":{"a":1},"prototype":1}}', 'the key `constructor.prototype` at line 1, column 39 is not allowed'],
+  [`{"__proto__":{}${',"a":1'.repeat(20_000)}}`, 'the key `__proto__` at line 1, column 2 is not allowed'],
+  [`[${'{"a":1},'.repeat(20_000)}{"constructor":{"prototype":1}}]`, 'the key `constructor.prototype` at line 1, column 160018 is not allowed'],
+];
+const HARMLESS = [
+  '{"a":"__proto__","b":["__proto__","constructor","prototype"]}',
+  '{"constructor":"prototype","prototype":{}}',
+  '{"constructor":[{"prototype":1}]}',
+  '{"constructor":{"a":{"prototype":1}}}',
+  '[{"constructor":{}},{"prototype":1}]',
+  '{"constructor":{"constructor":{}},"prototype":1}',
+  '{"__proto":1,"___proto__":2,"\\\\u005f_proto__":3,"__proto__\\n":4,"proto":5}',
+  '{"\\"__proto__":1,"a\\\\":{"b\\"":"\\\\"}}',
+];
+
+test('JSON with the key of a prototype is 400 and names the place', async () => {
+  for (const [body, problem] of PROTOTYPES) {
+    for (const path of ['json', 'schema', 'either']) assert.deepEqual(await told(path, 'application/json', body), [400, `body: ${problem}`], body.slice(0, 100));
+  }
+  for (const body of HARMLESS) assert.deepEqual(await told('json', 'application/json', body), [200, JSON.stringify(JSON.parse(body))]);
+});
+
+const HALVES: readonly (readonly [string, string | undefined])[] = [
+  ['"\\ud800"', '`\\ud800` at line 1, column 2'],
+  ['["a\\uDFFF"]', '`\\udfff` at line 1, column 4'],
+  ['"\\ud83d\\ud83d\\ude00"', '`\\ud83d` at line 1, column 2'],
+  ['"\\ud83d\\ude00\\ude00"', '`\\ude00` at line 1, column 14'],
+  ['"\\ud83d\\\\ude00"', '`\\ud83d` at line 1, column 2'],
+  ['{"\\ude00":1}', '`\\ude00` at line 1, column 3'],
+  ['"\\ud83d\\ude00"', undefined],
+  ['"\\\\ud800"', undefined],
+];
+
+test('half of a surrogate pair in JSON is 400, and is replaced in what a module sends', async () => {
+  for (const [body, place] of HALVES) {
+    const expected = place === undefined ? [200, body.length > 12 ? '\u{1f600}' : '\\ud800'] : [400, `body: ${place} is half of a surrogate pair, expected both halves`];
+    assert.deepEqual(await told('json', 'application/json', body), expected, body);
+  }
+  assert.deepEqual(await asked('half'), [200, '{"\ufffd":["a\ufffd","\\\\ud800","\u{1f600}"]}']);
+  const sent = await app.on('db:keep', (value: unknown) => value).get('/read/sent');
+  assert.deepEqual(sent.called('db:keep'), [{ text: '\ufffd' }]);
+});
+
+test('a payload with the key of a prototype or half of a surrogate pair is bad', async () => {
+  const { listeners, request, raised } = await run(`
+    @Controller() class Page {
+      @Get('a') async a(ctx) { try { return await ctx.call('proto'); } catch (error) { return [error.code, error.getStatus(), error.message]; } }
+      @Get('b') b(ctx) { return ctx.call('half'); }
+    }
+    @Channel('db') class Db { @On('keep') keep(value) { return value; } }
+    export default module({ controllers: [Page], channels: [Db] });`);
+  const delivered = (val: string): { val: unknown } => {
+    try {
+      return listeners.deliver(0, {}, { tag: 'json', val });
+    } catch (error) {
+      return { val: (error as { payload?: unknown }).payload ?? error };
+    }
+  };
+  for (const [text, problem] of PROTOTYPES) {
+    const { code, status, message } = delivered(text).val as { code: string; status: number; message: string };
+    assert.deepEqual([code, status, message], ['bad-payload', 400, `payload: ${problem}`]);
+  }
+  assert.equal((delivered('"\\ud800"').val as { code: string }).code, 'bad-payload');
+  assert.equal(delivered('\ufeff7').val, '7');
+  assert.equal(request('a'), '["bad-payload",500,"the result of `proto`: the key `__proto__` at line 1, column 8 is not allowed"]');
+  assert.equal(request('b'), '500 the server could not answer the request');
+  assert.deepEqual(raised, []);
+});
+
+test('the places of fields are found by one scan, and are 50 at most', async () => {
+  const body = `{"a\\u0062":[{"x":1},\n{"x":"y"}], "ab":${'[1,'.repeat(3)}"z"]]],\n "n": {"": null}}`;
+  const found: unknown[] = [];
+  const issues = [['ab'], ['ab', '0', 1, 0, '2'], ['ab', 0, 1, 1, 1], ['n', ''], ['n', 'none'], []].map((path) => ({ message: 'wrong', path }));
+  const schema = { '~standard': { version: 1 as const, vendor: 'own', validate: () => ({ issues }) } };
+  const many = { '~standard': { ...schema['~standard'], validate: () => ({ issues: Array(100_000).fill(issues[0]) as typeof issues }) } };
+  @Controller()
+  class Page {
+    @Post('one') async one(ctx: Context): Promise<unknown> {
+      try { return await ctx.json(schema); } catch (error) { found.push(...(error as ValidationException).fields.map(({ field, place }) => [field, place])); throw error; }
+    }
+    @Post('many') many(ctx: Context): Promise<unknown> { return ctx.json(many); }
+  }
+  const page = testApp({ controllers: [Page] });
+  const answer = await page.post('/one', { body });
+  assert.equal(answer.json().message, '6 fields are not valid');
+  assert.deepEqual(found, [
+    ['ab', 'line 2 column 32'], ['ab.0.1.0.2', undefined], ['ab.0.1.1.1', undefined], ['n', 'line 3 column 15'], ['n.none', undefined], ['', 'line 3 column 17'],
+  ].map(([field, place]) => [field === 'n' ? 'n.' : field, place]));
+  const more = (await page.post('/many', { body: '{}' })).json() as { message: string; fields: unknown[] };
+  assert.deepEqual([more.message, more.fields.length], ['more than 50 fields are not valid', 50]);
 });

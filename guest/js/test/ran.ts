@@ -6,7 +6,7 @@ import { bundle } from '@pointwork/guest/build';
 import { HEAD, project, type Ran } from './project.js';
 
 /** Texts that the contract lets through as JSON, and that are none, by the events that return them. */
-export const TEXTS: Record<string, string> = { torn: '{', deep: '['.repeat(100_000) };
+export const TEXTS: Record<string, string> = { torn: '{', deep: '['.repeat(100_000), proto: '{"a": {"__proto__":1}}', half: '"\\ud800"' };
 
 /** The body of every request. */
 const FORM = 'multipart/form-data; boundary=b';
