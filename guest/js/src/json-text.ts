@@ -99,9 +99,9 @@ function key(name: string): string {
 const PROTO = new RegExp(key('__proto__'));
 const PROTOTYPE = new RegExp(key('prototype'));
 const CONSTRUCTOR = new RegExp(`${key('constructor')}${SPACE}*\\{`);
-/** Up to a brace or the next of the two keys. */
+/** Up to a brace, except for those of an empty object, or the next of the two keys. */
 const MEMBER = new RegExp(
-  `(?:[^{}"]+|"(?!${CONSTRUCTOR.source.slice(1)}|${PROTOTYPE.source.slice(1)})[^"]*"){0,256}(?:(${CONSTRUCTOR.source})|(${PROTOTYPE.source})|([{}]))?`,
+  `(?:[^{}"]+|\\{[^{}"]*\\}|"(?!${CONSTRUCTOR.source.slice(1)}|${PROTOTYPE.source.slice(1)})[^"]*"){0,256}(?:(${CONSTRUCTOR.source})|(${PROTOTYPE.source})|([{}]))?`,
   'y',
 );
 const LONE_SURROGATE =
@@ -178,6 +178,8 @@ export function placesOf(text: string, paths: readonly (readonly PropertyKey[])[
   return found;
 }
 
+const [COMMA, COLON, QUOTE, SCALAR_TOKEN, LIST, OBJECT] = [0x2c, 0x3a, 0x22, 0x30, 0x5b, 0x7b];
+
 type Expected = 'value' | 'first value' | 'name' | 'first name' | 'colon' | 'comma' | 'end';
 
 /** Reads the tokens of JSON without making its values. */
@@ -196,7 +198,9 @@ class Scan {
 
   constructor(text: string, wanted: Wanted | undefined, ended: (wanted: Wanted, last: number) => void) {
     this.#text = text;
-    this.#masked = withoutQuotes(text).replace(/\\[/bfnrt]/g, '..').replace(/\\u[\da-fA-F]{4}/g, '......');
+    let masked = withoutQuotes(text).replace(/\\u[\da-fA-F]{4}/g, '......');
+    for (const letter of '/bfnrt') masked = masked.replaceAll(`\\${letter}`, '..');
+    this.#masked = masked;
     this.#next = wanted;
     this.#ended = ended;
   }
@@ -207,6 +211,7 @@ class Scan {
       const piece = PIECE.exec(this.#masked)?.[0];
       if (piece === undefined) return this.#end(start);
       const tokens = piece.replace(/"[^"]*"/g, '"').replace(/[^ \t\n\r[\]{},:"]+/g, '0').replace(/[ \t\n\r]+/g, '');
+      if (this.#skim(tokens)) continue;
       const cursor = new Cursor(this.#masked, start);
       let number = 0;
       for (const token of tokens) {
@@ -214,6 +219,54 @@ class Scan {
         if (!this.#take(token, cursor, number)) return this.#fault(cursor.begin(number));
       }
     }
+  }
+
+  /** Takes the tokens of a piece at once, if nothing is wanted and all of them are right. {@link #take} needs five times as long. */
+  #skim(tokens: string): boolean {
+    if (this.#next || this.#wanted.some((wanted) => wanted !== undefined)) return false;
+    const ends = [...this.#ends];
+    let end = ends.at(-1);
+    let expected = this.#expected;
+    // An iterator, and texts of one character, take several times as long.
+    for (let at = 0; at < tokens.length; at += 1) {
+      switch (tokens.charCodeAt(at)) {
+        case COMMA:
+          if (expected !== 'comma') return false;
+          expected = end === ']' ? 'value' : 'name';
+          break;
+        case COLON:
+          if (expected !== 'colon') return false;
+          expected = 'value';
+          break;
+        case QUOTE:
+          if (expected === 'name' || expected === 'first name') {
+            expected = 'colon';
+            break;
+          }
+        // A string that is a value.
+        case SCALAR_TOKEN:
+          if (expected !== 'value' && expected !== 'first value') return false;
+          expected = end === undefined ? 'end' : 'comma';
+          break;
+        case LIST:
+        case OBJECT:
+          if (expected !== 'value' && expected !== 'first value') return false;
+          end = tokens[at] === '[' ? ']' : '}';
+          expected = end === ']' ? 'first value' : 'first name';
+          ends.push(end);
+          break;
+        default:
+          if (tokens[at] !== end || (expected !== 'comma' && expected !== (end === ']' ? 'first value' : 'first name'))) return false;
+          ends.pop();
+          end = ends[ends.length - 1];
+          expected = end === undefined ? 'end' : 'comma';
+      }
+    }
+    this.#expected = expected;
+    this.#ends.splice(0, Infinity, ...ends);
+    this.#wanted.splice(0, Infinity, ...ends.map(() => undefined));
+    this.#indexes.splice(0, Infinity, ...ends.map(() => -1));
+    return true;
   }
 
   #take(token: string, cursor: Cursor, number: number): boolean {
