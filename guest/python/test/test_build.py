@@ -185,9 +185,12 @@ def looped(ctx: BaseContext):
 class Named:
     async def __call__(self, ctx: AsyncContext):
         await ctx.text()
+def suppressed(ctx: BaseContext):
+    with contextlib.suppress(KeyError):
+        return {'GET': True}[ctx.method]
 quick = lambda: True
 """
-    names = "silent, bare, told, whole, raises, looped, Named(), quick"
+    names = "silent, bare, told, whole, raises, looped, Named(), suppressed, quick"
     app = f"@controller('a', guards=[{names}])\nclass A:\n    @get()\n    async def a(self): ...\n{APP}"
     (tmp_path / "guards.py").write_text(f"{HEAD}{guards}{app}")
     found = build(tmp_path / "guards.py", tmp_path / "guards.wasm", only_check=True).warnings
@@ -198,4 +201,5 @@ quick = lambda: True
         f"6: the guard `bare` {told}",
         f"35: the guard `looped` {told}",
         f"39: the guard `Named.__call__` {told}",
+        f"41: the guard `suppressed` {told}",
     ]

@@ -356,7 +356,7 @@ def test_an_error_whose_body_cannot_be_written_is_an_exception(form: str) -> Non
 
 @both
 @pytest.mark.parametrize(
-    "code", ["unknown-event", "bad-payload", "too-large", "not-durable", "invalid-reply", "gone"]
+    "code", ["unknown-event", "bad-payload", "too-large", "not-durable", "invalid-reply"]
 )
 def test_a_mistake_between_a_module_and_a_channel_is_an_exception(form: str, code: str) -> None:
     def refuse(_: Any) -> Any:
@@ -382,6 +382,141 @@ def test_a_cancellation_is_no_exception() -> None:
     answer = app("later").get("/later/cancelled")
     assert (answer.status, answer.json(), answer.exception) == (500, INTERNAL, None)
     assert [line.message for line in answer.lines] == ["`Later.cancelled` was cancelled"]
+
+
+class Odd(Exception):
+    """An exception that is hard to handle."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise RuntimeError("no attributes")
+
+    def __getattr__(self, name: str) -> Any:
+        # pytest and `traceback` ask for others.
+        raise KeyError(name) if "pointwork" in name else AttributeError(name)
+
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+
+class OddMemory(Odd, MemoryError):
+    pass
+
+
+def test_an_odd_exception_is_an_exception() -> None:
+    @controller("odd")
+    class Odds:
+        @get()
+        def show(self) -> Any:
+            raise Odd()
+
+        @get("cause")
+        def cause(self) -> Any:
+            raise KeyError("tea") from Odd()
+
+        @get("memory")
+        def memory(self) -> Any:
+            raise KeyError("tea") from OddMemory()
+
+    app = TestApp(Module(controllers=[Odds]))
+    answer = app.get("/odd")
+    assert (answer.status, type(answer.exception)) == (500, Odd)
+    assert answer.exception is not None
+    assert report_of(answer.exception).message == "the message cannot be made: RuntimeError"
+    assert "caused by Odd" in report_of(app.get("/odd/cause").exception or Exception()).message
+    forget_traces(answer.exception)
+    with pytest.raises(KeyError):
+        app.get("/odd/memory")
+
+
+def test_frames_of_a_module_whose_name_begins_as_that_of_the_sdk_are_told() -> None:
+    code: dict[str, Any] = {"__name__": "pointwork_guest_shop"}
+    exec(compile("def fail():\n    raise KeyError", "/shop.py", "exec"), code)
+    with pytest.raises(KeyError) as failed:
+        code["fail"]()
+    assert report_of(failed.value).stack[0].function == "fail"
+
+
+def test_a_reply_that_is_nested_too_deep_is_an_exception() -> None:
+    @controller("deep")
+    class Deep:
+        @get()
+        def show(self) -> Any:
+            value: Any = []
+            for _ in range(100_000):
+                value = [value]
+            return value
+
+    answer = TestApp(Module(controllers=[Deep])).get("/deep")
+    assert answer.status == 500 and "is nested more than 200 deep" in str(answer.exception)
+
+
+def test_a_cancellation_in_a_function_of_errors_is_none() -> None:
+    async def problem(error: HttpError, ctx: BaseContext) -> Any:
+        task = asyncio.ensure_future(asyncio.sleep(0))
+        task.cancel()
+        await task
+
+    answer = app("later", errors=problem).get("/later")
+    assert (answer.status, answer.json(), type(answer.exception)) == (500, INTERNAL, KeyError)
+
+
+KNOWN = KeyError("tea")
+ABSENT = NotFound()
+
+
+@both
+@pytest.mark.parametrize("way", ["plain", "stream", "errors", "hook", "listener"])
+@pytest.mark.parametrize("known", [KNOWN, ABSENT], ids=["exception", "error"])
+def test_an_exception_that_is_raised_again_and_again_collects_no_frames(form: str, way: str, known: Any) -> None:
+    def show() -> Any:
+        raise known
+
+    def pieces() -> Iterator[str]:
+        yield "a"
+        raise known
+
+    @controller("now")
+    class Again:
+        @get()
+        def show(self) -> Any:
+            return pieces() if way == "stream" else show()
+
+    @controller("later")
+    class AgainLater:
+        @get()
+        async def show(self) -> Any:
+            return pieces() if way == "stream" else show()
+
+    @channel("now")
+    class Listens:
+        @on("again")
+        def again(self) -> Any:
+            show()
+
+    @channel("later")
+    class ListensLater:
+        @on("again")
+        async def again(self) -> Any:
+            show()
+
+    after = [lambda outcome: Reply.text("sorry")] if way == "hook" else []
+    errors: Any = {LookupError: no_price, HttpError: no_price} if way == "errors" else {}
+    parts: Any = ([Again], [Listens]) if form == "now" else ([AgainLater], [ListensLater])
+    again = TestApp(Module(controllers=parts[0], channels=parts[1], after=after, errors=errors))
+    for _ in range(3):
+        if way == "listener":
+            with pytest.raises(CallError) as failed:
+                again.deliver(f"{form}:again")
+            reported = failed.value.__cause__
+        else:
+            reported = again.get(f"/{form}").exception
+        if reported is not None:
+            # As the host of a component does it.
+            forget_traces(reported)
+        assert known.__traceback__ is None
 
 
 def test_exceptions_leave_no_memory() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from pointwork_guest import BaseContext, Context, Depends, Header, HttpError, Module, NotFound, Reply, controller, get
+from pointwork_guest import BaseContext, Context, Depends, Forbidden, Header, HttpError, Module, NotFound, Reply, controller, get
 from pointwork_guest.testing import TestApp, TestResponse
 
 
@@ -75,6 +75,15 @@ def plainly(function: Any) -> Any:
     return wrapper
 
 
+def forgetful(function: Any) -> Any:
+    """A decorator that lacks an `await`."""
+
+    async def wrapper(ctx: BaseContext) -> Any:
+        return function(ctx)
+
+    return wrapper
+
+
 async def refuses_later(ctx: BaseContext) -> bool:
     return False
 
@@ -135,6 +144,9 @@ ASYNC_GUARDS: list[tuple[Any, int]] = [
     *((wrap(refuses_later), 403) for wrap in (wrapped, plainly, functools.partial)),
     *((wrap(raises_later), 404) for wrap in (wrapped, plainly, functools.partial)),
     *((wrap(allows_later), 200) for wrap in (wrapped, plainly, functools.partial)),
+    *((forgetful(guard), status) for guard, status in ((refuses_later, 403), (raises_later, 404), (allows_later, 200))),
+    (plainly(forgetful(forgetful(refuses_later))), 403),
+    (forgetful(lambda ctx: Task(False)), 403),
     (Callable_(), 403),
     (Returns(), 403),
     (functools.partial(plainly(refuses_later)), 403),
@@ -210,7 +222,17 @@ def in_steps() -> Any:
 
 
 @pytest.mark.parametrize(
-    "guard", [returns("Ada", int), returns(Reply(), Reply), staff_of, plainly(lambda _: in_steps()), Returns]
+    "guard",
+    [
+        returns("Ada", int),
+        returns(Reply(), Reply),
+        staff_of,
+        plainly(lambda _: in_steps()),
+        Returns,
+        *(returns(value, bool) for value in ("no", 1, (False, "no"))),
+        *(returns(value) for value in (Forbidden, ValueError("no"), ValueError, NotImplemented, Account, iter("no"))),
+        *(returns(value, object) for value in (Forbidden, map(str, "no"))),
+    ],
 )
 def test_what_no_guard_can_mean_is_an_error(guard: Any) -> None:
     for answer in (answer_now(guard), answer_later(guard)):

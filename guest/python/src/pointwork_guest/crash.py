@@ -1,6 +1,5 @@
 """What the host is told about an exception that nothing caught, and which exceptions leave a damaged instance."""
 
-import contextlib
 import inspect
 import os
 import sys
@@ -14,7 +13,7 @@ _SDK = __name__.rpartition(".")[0]
 _MOST_FRAMES = 64
 _MOST_CAUSES = 8
 _PLACE = "__pointwork_place__"
-_LIBRARY = os.path.dirname(getattr(inspect, "__file__", "") or "<none>") + "/"
+_LIBRARY = os.path.dirname(getattr(inspect, "__file__", "") or "/<none>/inspect.py") + "/"
 """The folder of Python's own modules."""
 
 folders: dict[str, str] = {}
@@ -39,7 +38,7 @@ def frames_of(trace: TracebackType | None) -> list[raw.Frame]:
     while trace is not None:
         frame = trace.tb_frame
         code = frame.f_code
-        if not str(frame.f_globals.get("__name__", "")).startswith(_SDK) and not _is_library(code.co_filename):
+        if not _is_sdk(frame.f_globals.get("__name__")) and not _is_library(code.co_filename):
             found.append(raw.Frame(code.co_qualname, source_file(code.co_filename), trace.tb_lineno or 0))
             # A deep recursion: the innermost frames tell most.
             if len(found) > _MOST_FRAMES:
@@ -47,6 +46,11 @@ def frames_of(trace: TracebackType | None) -> list[raw.Frame]:
         trace = trace.tb_next
     found.reverse()
     return found
+
+
+def _is_sdk(name: object) -> bool:
+    # A module of the program may be called `pointwork_guest_shop`.
+    return name == _SDK or str(name).startswith(f"{_SDK}.")
 
 
 def _is_library(file: str) -> bool:
@@ -63,14 +67,20 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(one))
         yield one
-        # A class of the program may have properties of these names.
-        left += filter(None, (_CAUSE(one), _CONTEXT(one)))
+        # A class of the program may have properties of these names, and exceptions that Python counts as false.
+        left += [of for of in (_CAUSE(one), _CONTEXT(one)) if of is not None]
         if isinstance(one, BaseExceptionGroup):
             left += one.exceptions
 
 
 _CAUSE: Callable[[BaseException], BaseException | None] = vars(BaseException)["__cause__"].__get__
 _CONTEXT: Callable[[BaseException], BaseException | None] = vars(BaseException)["__context__"].__get__
+
+
+def _cause_of(error: BaseException) -> BaseException | None:
+    """The cause that a traceback would show."""
+    cause = _CAUSE(error)
+    return cause if cause is not None or error.__suppress_context__ else _CONTEXT(error)
 
 
 def is_damage(error: BaseException) -> bool:
@@ -80,10 +90,11 @@ def is_damage(error: BaseException) -> bool:
 
 
 def forget_traces(error: BaseException) -> None:
-    """Lets go of the frames of an exception that was reported. A traceback refers to frames whose variables refer to
+    """Lets go of the frames of an exception that ended a call. A traceback refers to frames whose variables refer to
     the exception again, and an exception that a program raises again and again collects frames."""
     for one in chain_of(error):
-        one.__traceback__ = None
+        # A class of the program may refuse that its attributes are set.
+        BaseException.with_traceback(one, None)
 
 
 def _message(error: BaseException) -> str:
@@ -96,10 +107,10 @@ def _message(error: BaseException) -> str:
 def report_of(error: BaseException) -> raw.Report:
     """The report of an exception."""
     causes: list[str] = []
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    cause = _cause_of(error)
     while cause is not None and len(causes) < _MOST_CAUSES:
         causes.append(f"; caused by {type(cause).__name__}: {_message(cause)}")
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        cause = _cause_of(cause)
     hint = _hint(error)
     stack = frames_of(error.__traceback__)
     at = place_of(error)
@@ -116,14 +127,18 @@ def note_place(error: BaseException, function: Any) -> None:
     of = getattr(function, "__init__") if isinstance(function, type) else function
     code = getattr(inspect.unwrap(of), "__code__", None)
     if code is not None and place_of(error) is None:
-        with contextlib.suppress(AttributeError):
-            setattr(error, _PLACE, code)
+        _attributes(error)[_PLACE] = code
 
 
 def place_of(error: BaseException) -> CodeType | None:
     """What `note_place` noted."""
-    code: CodeType | None = getattr(error, _PLACE, None)
-    return code
+    return _attributes(error).get(_PLACE)
+
+
+def _attributes(error: BaseException) -> dict[str, Any]:
+    """Those of the object, without what its class does when one is read or set."""
+    found: dict[str, Any] = object.__getattribute__(error, "__dict__")
+    return found
 
 
 def _hint(error: BaseException) -> str:
@@ -145,6 +160,6 @@ def exception_line(error: BaseException) -> str:
 def caller_place() -> str:
     """The file and line of the program that called the SDK."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_SDK):
+    while frame.f_back is not None and _is_sdk(frame.f_globals.get("__name__")):
         frame = frame.f_back
     return f"{source_file(frame.f_code.co_filename)}:{frame.f_lineno}"

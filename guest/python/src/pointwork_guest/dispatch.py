@@ -13,7 +13,7 @@ from . import raw
 from .base_context import BaseContext
 from .calls import check_events
 from .context import AsyncContext, Context
-from .crash import exception_line, is_damage, note_place
+from .crash import exception_line, forget_traces, is_damage, note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
 from .exceptions import HttpError, UncaughtException, failure, http_error, thrown
 from .guards import settled
@@ -172,8 +172,7 @@ class Dispatcher:
                 break
             seen = result.problem if isinstance(result, Reply) and result.problem else result
             made = plan.now(lambda *rest, after=after, seen=seen, **named: after(seen, *rest, **named), ctx)
-            made = settled(made, after)
-            result = seen if made is None else as_outcome(made, _name_of(after), False)
+            result = _seen(seen, settled(made, after), after)
         return result
 
     async def _guarded_later(self, runner: Runner, ctx: AsyncContext) -> Outcome:
@@ -188,11 +187,18 @@ class Dispatcher:
                 break
             seen = result.problem if isinstance(result, Reply) and result.problem else result
             made = await plan.later(lambda *rest, after=after, seen=seen, **named: after(seen, *rest, **named), ctx)
-            result = seen if made is None else as_outcome(made, _name_of(after), False)
+            result = _seen(seen, made, after)
         return result
 
     async def _failed(self, error: HttpError, ctx: BaseContext, runner: Runner) -> raw.Outcome:
         """The outcome of an error, for both forms: in the synchronous one nothing waits."""
+        try:
+            return await self._outcome(error, ctx, runner)
+        finally:
+            if not ctx._has_reported:
+                forget_traces(error)
+
+    async def _outcome(self, error: HttpError, ctx: BaseContext, runner: Runner) -> raw.Outcome:
         if isinstance(error, UncaughtException):
             if not ctx._has_replied:
                 cause = error.exception
@@ -225,6 +231,9 @@ class Dispatcher:
             if not self.module.is_async:
                 settled(value, function)
             return _with_body(shown, await value if inspect.isawaitable(value) else value)
+        except CancelledError:
+            _cancelled(_name_of(function))
+            return None
         except Exception as fault:
             log.error(f"the function behind `errors:` failed: {exception_line(_intact(fault, function))}")
             return None
@@ -270,6 +279,15 @@ def _instance(of: type[Any]) -> Any:
         fault = TypeError(f"the class `{of.__name__}` is made without arguments: {error}")
         note_place(fault, of)
         raise fault from None
+
+
+def _seen(outcome: Reply | HttpError, made: Any, hook: Callable[..., Any]) -> Outcome:
+    """The outcome after a hook has seen it."""
+    if made is None:
+        return outcome
+    if isinstance(outcome, HttpError) and made is not outcome:
+        forget_traces(outcome)
+    return as_outcome(made, _name_of(hook), False)
 
 
 def _name_of(hook: Callable[..., Any]) -> str:
@@ -320,6 +338,8 @@ def _ended(error: Exception, function: Callable[..., Any]) -> HttpError:
 def _failure(error: HttpError, delivery: BaseDelivery, listener: ListenerPlan) -> raw.Failure:
     if isinstance(error, UncaughtException):
         report(error, delivery)
+    else:
+        forget_traces(error)
     try:
         return failure(error)
     except Exception as fault:

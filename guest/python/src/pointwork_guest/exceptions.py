@@ -99,7 +99,6 @@ _MISTAKES = {
     "invalid-reply",
     "not-durable",
     "not-remote",
-    "gone",
 }
 """Codes of the host for a mistake between a module and a channel."""
 
@@ -109,8 +108,7 @@ def is_mistake(error: BaseException) -> bool:
     that leaves, or sends a wrong body, makes functions of the context fail: it is no mistake of the module."""
     if not isinstance(error, CallError) or error.code not in _MISTAKES:
         return False
-    is_event = ":" in error.called
-    return is_event or (error.status >= 500 and error.hidden() != "")
+    return ":" in error.called or error.status >= 500
 
 
 class ReplyError(HttpError):

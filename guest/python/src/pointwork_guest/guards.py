@@ -1,21 +1,21 @@
 """What the value of a guard means: it lets the request pass, or refuses the request.
 
 A guard lets a request pass by `True`, by a value of its declared type, or by `None` if it is declared `-> None`. Any
-other value refuses the request. A value that says nothing about the request, such as a generator that has not begun, is
-a mistake of the guard: it is an error, never a pass.
+other value refuses the request. A value that says nothing about the request, such as a generator that has not begun or
+an exception that was not raised, is a mistake of the guard: it is an error, never a pass.
 """
 
 import functools
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from .exceptions import Forbidden, HttpError
 from .hints import NONE, hints_of, named, shown
 from .reply import Reply
 
-_UNKNOWN = (Any, object, bool)
+_UNKNOWN = (Any, object)
 """Declared types that do not say which values let a request pass: any value that Python counts as true does."""
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 
@@ -54,21 +54,29 @@ def admit(guard: Callable[..., Any], hint: Any, value: Any) -> None:
             f"the guard {shown(guard)} returned a `Reply`, which nothing sends: raise an `HttpError`, and make another "
             "reply of it in a hook of `after`"
         )
-    if _is_unfinished(guard, value):
+    if isinstance(value, BaseException) or (isinstance(value, type) and issubclass(value, BaseException)):
+        raise TypeError(f"the guard {shown(guard)} returned the exception `{_name(value)}`: raise it")
+    if _is_unfinished(guard, hint, value):
         raise TypeError(
             f"the guard {shown(guard)} returned `{type(value).__name__}`, whose code has not run: "
             "expected `True`, `False` or a value"
         )
-    if value is None or value is False or (hint in _UNKNOWN and not value):
+    if value is None or value is False or (hint in (*_UNKNOWN, bool) and not value):
         raise Forbidden()
     if hint not in _UNKNOWN and not _fits(value, hint):
         raise TypeError(f"the guard {shown(guard)} returned `{type(value).__name__}`, which is not its declared type")
 
 
-def _is_unfinished(guard: Callable[..., Any], value: Any) -> bool:
-    """Whether the code that decides has not run: the guard made a generator or a function, or its class an object that
-    is to be called."""
+def _name(value: Any) -> str:
+    return (value if isinstance(value, type) else type(value)).__name__
+
+
+def _is_unfinished(guard: Callable[..., Any], hint: Any, value: Any) -> bool:
+    """Whether the code that decides has not run: the guard made a generator, a function or a class, or its class an
+    object that is to be called."""
     if isinstance(guard, type) and callable(value):
+        return True
+    if hint in _UNKNOWN and (value is NotImplemented or isinstance(value, (type, Iterator, AsyncIterator))):
         return True
     return isinstance(value, _FUNCTIONS) or inspect.isgenerator(value) or inspect.isasyncgen(value)
 

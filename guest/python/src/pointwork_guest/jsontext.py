@@ -74,12 +74,18 @@ def json_text(value: object, what: str, name: str = "") -> str:
     try:
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        # An error of a property of the value has its own place.
-        problem = _unfit(value, "", []) or str(error)
-        raise TypeError(f"{what}{_named(name)} cannot be written as JSON: {problem}") from None
-    if surrogate_problem(text) is not None:
-        raise TypeError(f"{what}{_named(name)} cannot be written as JSON: {_unfit(value, '', [])}")
-    return text
+        problem = _unfit(value, "", [])
+        if problem is None:
+            # An error of a property of the value has its own place.
+            if isinstance(error, RecursionError):
+                raise
+            problem = str(error)
+    else:
+        if surrogate_problem(text) is None:
+            return text
+        problem = _unfit(value, "", [])
+    # Not within `except`: an exception whose context is a `RecursionError` would trap, and clients may cause deep values.
+    raise TypeError(f"{what}{_named(name)} cannot be written as JSON: {problem}")
 
 
 def _named(name: str) -> str:

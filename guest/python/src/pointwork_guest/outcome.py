@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin
 from . import raw
 from .base_context import BaseContext
 from .context import AsyncContext, Context
-from .crash import exception_line
+from .crash import exception_line, forget_traces
 from .delivery import BaseDelivery
 from .exceptions import CallError, HttpError, UncaughtException, http_error
 from .host import host
@@ -80,8 +80,10 @@ def _broken(raised: Exception, ctx: BaseContext) -> None:
     error = http_error(raised)
     if isinstance(error, UncaughtException):
         report(error, ctx)
-    elif not (isinstance(error, CallError) and error.code == "gone"):
+        return
+    if not (isinstance(error, CallError) and error.code == "gone"):
         log.error(f"the reply is broken off: {exception_line(error)}")
+    forget_traces(error)
 
 
 def write_pieces(ctx: Context, reply: Reply) -> None:

@@ -50,8 +50,7 @@ class Plan:
     async def later(self, call: Callable[..., Any], ctx: Any) -> Any:
         """The same in the asynchronous form. The result of an `async def` is awaited."""
         if not self.waits:
-            result = self.now(call, ctx)
-            return await result if type(result) is types.CoroutineType or isinstance(result, Awaitable) else result
+            return await _awaited(self.now(call, ctx))
         values: list[Any] = []
         named: dict[str, Any] = {}
         for getter in self.getters:
@@ -62,8 +61,15 @@ class Plan:
                 named[getter.name] = value
             else:
                 values.append(value)
-        result = call(*values, **named)
-        return await result if isinstance(result, Awaitable) else result
+        return await _awaited(call(*values, **named))
+
+
+async def _awaited(value: Any) -> Any:
+    """A value without the awaitables around it: a decorator that is `async def` may return the coroutine of its
+    function."""
+    while type(value) is types.CoroutineType or isinstance(value, Awaitable):
+        value = await value
+    return value
 
 
 class Planner:

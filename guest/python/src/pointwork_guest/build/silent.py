@@ -65,8 +65,9 @@ def _passes(one: ast.stmt) -> bool:
             return _breaks(one)
         case ast.While(orelse=orelse) | ast.For(orelse=orelse) | ast.AsyncFor(orelse=orelse):
             return _breaks(one) or _ends(orelse)
-        case ast.With(body=body) | ast.AsyncWith(body=body):
-            return _ends(body)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            # `contextlib.suppress` goes on behind the statement.
+            return _ends(body) or any("suppress" in ast.unparse(item.context_expr) for item in items)
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final) | ast.TryStar(
             body=body, handlers=handlers, orelse=orelse, finalbody=final
         ):

@@ -3,7 +3,7 @@
 import inspect
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -105,8 +105,9 @@ class _Environment:
 
     def raised(self, error: BaseException, /) -> None:
         _world.get().exceptions.append(error)
-        # A test that expects another reply shows it.
-        traceback.print_exception(error)
+        # A test that expects another reply shows it. Attributes of the program's class may fail.
+        with suppress(Exception):
+            traceback.print_exception(error)
 
 
 class _Waiting:
