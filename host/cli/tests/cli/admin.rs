@@ -412,8 +412,8 @@ fn commands_change_the_modules() {
     let server = Server::start(folder.path(), [""; 0]);
     let done = |arguments| run(&folder, arguments).assert().success().stderr_eq("");
     done("modules").stdout_eq(str![[r#"
-MODULE  STATE    FORM         VERSION       BEFORE  SINCE                 CALLS  CRASHES  IN FLIGHT
-shop    serving  synchronous  [..]  -       [..]Z  0      0        0
+MODULE  STATE    FORM         VERSION       BEFORE  SINCE                 CALLS  CRASHES  EXCEPTIONS  IN FLIGHT
+shop    serving  synchronous  [..]  -       [..]Z  0      0        0           0
 
 "#]]);
     done("swap shop two.wasm").stdout_eq(str![[r#"
