@@ -356,7 +356,7 @@ def test_an_error_whose_body_cannot_be_written_is_an_exception(form: str) -> Non
 
 @both
 @pytest.mark.parametrize(
-    "code", ["unknown-event", "bad-payload", "too-large", "not-durable", "invalid-reply"]
+    "code", ["unknown-event", "bad-payload", "not-durable", "invalid-reply"]
 )
 def test_a_mistake_between_a_module_and_a_channel_is_an_exception(form: str, code: str) -> None:
     def refuse(_: Any) -> Any:

@@ -69,7 +69,7 @@ impl FailureCode {
         const SOON: Option<Duration> = Some(Duration::from_secs(1));
         let (status, fault, retry_after, is_shown_after_call) = match self.as_str() {
             "bad-payload" => (StatusCode::BAD_REQUEST, Client, NO_RETRY, false),
-            "too-large" => (StatusCode::PAYLOAD_TOO_LARGE, Client, NO_RETRY, false),
+            "too-large" => (StatusCode::PAYLOAD_TOO_LARGE, Client, NO_RETRY, true),
             "conflict" => (StatusCode::CONFLICT, Client, NO_RETRY, true),
             "unknown-event" | "ambiguous-event" | "too-deep" | "already-replied" | "invalid-reply" | "not-durable"
             | "not-remote" => (StatusCode::INTERNAL_SERVER_ERROR, Module, NO_RETRY, false),

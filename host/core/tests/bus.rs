@@ -57,8 +57,7 @@ async fn a_payload_or_a_result_over_the_limit_is_refused() {
     let failure = caller.call_raw("a:same", text(11)).await.unwrap_err();
     assert_eq!(
         (failure.code(), failure.status().as_u16()),
-        (&FailureCode::TOO_LARGE, 500),
-        "the caller is at fault, not its client"
+        (&FailureCode::TOO_LARGE, 413)
     );
     assert_eq!(
         failure.message(),
