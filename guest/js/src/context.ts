@@ -3,14 +3,14 @@ import { Conditions } from './conditions.js';
 import { Cookies } from './cookies.js';
 import type { AnyEvents, EventName, IOEventName, PayloadArguments, PayloadOf, ResultOf } from './events.js';
 import { BadRequestException, HttpException, thrown, UnauthorizedException, UnsupportedMediaTypeException, type ErrorBody } from './exceptions.js';
-import { expectCharset, fieldObject, readFields, searchParams, withoutMark } from './fields.js';
+import { expectCharset, expectNames, fieldObject, readFields, searchParams, withoutMark } from './fields.js';
 import type { Guard, GuardValue } from './guards.js';
 import { essence } from './header.js';
 import { chain, date, host, hostText, type Maybe, type RawContext, type RawPayload } from './host.js';
 import { readJson } from './json.js';
 import { BodyWriter, chunksOf } from './body.js';
 import { boundaryOf, Part, readParts } from './multipart.js';
-import { fromUtf8 } from './platform/utf8.js';
+import { binaryText, fromUtf8 } from './platform/utf8.js';
 import { DEFERRED, isStreamed, rawHeaders, Reply, toReply, type ReplyInit } from './reply.js';
 import { env } from './variables.js';
 import { expectSchema, piped, validated, type Pipe, type StandardSchema } from './validation.js';
@@ -150,7 +150,9 @@ export class Context<Events = AnyEvents> {
   /** All headers. A value that is not ASCII has one character for each byte. */
   get headers(): Headers {
     const headers = new Headers();
-    for (const { name, value } of this.open.headers()) headers.append(name, String.fromCharCode(...value));
+    const all = this.open.headers();
+    expectNames(all.map(({ name }) => name), 'headers');
+    for (const { name, value } of all) headers.append(name, binaryText(value));
     return headers;
   }
 
@@ -158,7 +160,7 @@ export class Context<Events = AnyEvents> {
   headerValues(name: string): string[] {
     const wanted = name.toLowerCase();
     const found = this.open.headers().filter((header) => header.name === wanted);
-    return found.map(({ value }) => fromUtf8(value) ?? String.fromCharCode(...value));
+    return found.map(({ value }) => fromUtf8(value) ?? binaryText(value));
   }
 
   get cookies(): Cookies {

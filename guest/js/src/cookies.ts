@@ -1,6 +1,7 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { VariableException } from './exceptions.js';
+import { expectNames } from './fields.js';
 import { binaryText, utf8 } from './platform/utf8.js';
 import { env } from './variables.js';
 
@@ -56,14 +57,18 @@ export class Cookies {
   readonly #values = new Map<string, string>();
 
   constructor(headers: readonly string[]) {
+    const pairs: [string, string][] = [];
     for (const pair of headers.flatMap((header) => header.split(';'))) {
       const at = pair.indexOf('=');
-      if (at < 0) continue;
-      const name = pair.slice(0, at).trim();
+      const name = pair.slice(0, Math.max(at, 0)).trim();
       // A name that is encoded could pass for one with the prefix `__Host-`, which browsers guard only as it is written.
-      if (name === '' || name.includes('%') || this.#values.has(name)) continue;
+      if (name !== '' && !name.includes('%')) pairs.push([name, pair.slice(at + 1).trim()]);
+    }
+    expectNames(pairs.map(([name]) => name), 'cookies');
+    for (const [name, value] of pairs) {
+      if (this.#values.has(name)) continue;
       try {
-        this.#values.set(name, decodeURIComponent(pair.slice(at + 1).trim()));
+        this.#values.set(name, decodeURIComponent(value));
       } catch {
         // Any page of the domain can set a cookie that is malformed.
       }

@@ -2,6 +2,7 @@
 
 import { BadRequestException, PayloadTooLargeException, UnsupportedMediaTypeException } from './exceptions.js';
 import { foreignCharset } from './header.js';
+import { areColliding } from './names.js';
 import { fromBinary, percentDecoded } from './platform/utf8.js';
 
 /** The most names and values of a query or a form. In memory each takes up to twenty times its length. */
@@ -13,6 +14,11 @@ export type FieldSource = 'query' | 'body';
 /** Refuses the name of a prototype, which code that copies the fields would make a key of an object. */
 export function expectName(name: string, source: FieldSource): void {
   if (name === '__proto__') throw new BadRequestException(`${source}: the name \`__proto__\` is not allowed`);
+}
+
+/** Refuses names that a client chose so that the engine finds each of them slowly. */
+export function expectNames(names: readonly string[], source: FieldSource | 'cookies' | 'headers'): void {
+  if (areColliding(names)) throw new BadRequestException(`${source}: too many of the names have the same hash`);
 }
 
 /** Refuses a content type of another charset than UTF-8. `where` is the body or a part. */
@@ -36,7 +42,9 @@ function split(text: string, source: FieldSource): string[] {
 export function searchParams(query: string): URLSearchParams {
   split(query, 'query');
   const all = new URLSearchParams(query);
-  for (const name of all.keys()) expectName(name, 'query');
+  const names = [...all.keys()];
+  for (const name of names) expectName(name, 'query');
+  expectNames(names, 'query');
   return all;
 }
 
@@ -50,6 +58,7 @@ export function readFields(text: string, source: FieldSource): [string, string][
     expectName(name, source);
     found.push([name, decoded(at < 0 ? '' : pair.slice(at + 1), source, name)]);
   }
+  expectNames(found.map(([name]) => name), source);
   return found;
 }
 

@@ -6,6 +6,8 @@
  * tokens of a piece. Pieces are short, since an expression keeps memory for each repetition of a group.
  */
 
+import { areColliding, FEW_NAMES } from './names.js';
+
 /** A problem of a text and its place. In a message, `problem` precedes the place, and `rest` follows it. */
 export interface Fault {
   index: number;
@@ -85,6 +87,53 @@ function bracketOf(block: string, count: number): number {
     if (left === 0) return found.index;
   }
   return 0;
+}
+
+/** A shorter text has too few names for a collision of their hashes to cost much. */
+const LONG = 32 * 1024;
+
+/** The problem of a text whose names make the parser slow. Of a text that is no JSON, the names up to the fault count. */
+export function collisionProblem(text: string): string | undefined {
+  if (text.length < LONG || text.split(':', FEW_NAMES + 2).length <= FEW_NAMES + 1) return undefined;
+  return areColliding(namesOf(text)) ? 'too many of its keys have the same hash' : undefined;
+}
+
+/** The names of all objects. */
+function namesOf(text: string): string[] {
+  const plain = withoutQuotes(text);
+  const hasEscapes = has(text, '\\');
+  // The texts outside of strings and within are in turns.
+  const segments = plain.split('"');
+  const names: string[] = [];
+  let at = 0;
+  for (let number = 1; number + 1 < segments.length; number += 2) {
+    const after = segments[number + 1] ?? '';
+    let name = segments[number] ?? '';
+    if (hasEscapes) {
+      at += (segments[number - 1]?.length ?? 0) + 1;
+      name = text.slice(at, at + name.length);
+      at += name.length + 1;
+    }
+    if (after.charCodeAt(0) === 58 || after.trimStart().charCodeAt(0) === 58) names.push(name);
+  }
+  return hasEscapes ? decoded(names) : names;
+}
+
+/** Names without escapes, up to the first that is no JSON: there the parser stops. */
+function decoded(names: readonly string[]): string[] {
+  try {
+    return JSON.parse(`["${names.join('","')}"]`) as string[];
+  } catch {
+    const valid: string[] = [];
+    for (const name of names) {
+      try {
+        valid.push(JSON.parse(`"${name}"`) as string);
+      } catch {
+        break;
+      }
+    }
+    return valid;
+  }
 }
 
 /** An expression for a key, whose letters may be escapes. */

@@ -1,6 +1,6 @@
 /** JSON, with errors that name the value that cannot be written. */
 
-import { depthFault, faultText, forbiddenIn, jsonFault, type Fault } from './json-text.js';
+import { collisionProblem, depthFault, faultText, forbiddenIn, jsonFault, type Fault } from './json-text.js';
 import { isEngineFailure } from './report.js';
 
 /** The text of a value. `what` and `name` say in the error which value it is. */
@@ -89,6 +89,8 @@ export function readJson(text: string, fail: (problem: string, name: string) => 
   const refuse = (fault: Fault): Error => fail(faultText(text, fault), name);
   const deep = depthFault(text);
   if (deep) throw refuse(deep);
+  const colliding = collisionProblem(text);
+  if (colliding !== undefined) throw fail(colliding, name);
   let value: unknown;
   try {
     value = JSON.parse(text);

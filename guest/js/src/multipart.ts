@@ -10,6 +10,9 @@ const LONGEST_HEAD = 64 * 1024;
 /** The most parts of a body: a part may have no more than its head, which takes far longer to read than to send. */
 const MOST_PARTS = 1_000;
 
+/** The most headers of a part. */
+const MOST_HEADERS = 100;
+
 const CRLF2 = utf8('\r\n\r\n');
 
 /** `isDone` once its end was read. */
@@ -156,7 +159,9 @@ async function readHead(source: Source): Promise<Map<string, string>> {
   const text = fromUtf8(await source.take(end + CRLF2.length));
   if (text === undefined) throw malformed('a head of a part in UTF-8');
   const headers = new Map<string, string>();
-  for (const line of text.trimEnd().split('\r\n')) {
+  const lines = text.trimEnd().split('\r\n');
+  if (lines.length > MOST_HEADERS) throw new BadRequestException(`body: a part has more than ${MOST_HEADERS} headers`);
+  for (const line of lines) {
     const at = line.indexOf(':');
     if (at < 1) throw malformed('`name: value` in the head of a part');
     headers.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());

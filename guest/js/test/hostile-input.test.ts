@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { Channel, Controller, Get, module, On, Post, Reply, type Context, type Part, type ValidationException } from '@pointwork/guest';
+import { Channel, Controller, Cookies, Get, module, On, Post, Reply, type Context, type Part, type ValidationException } from '@pointwork/guest';
 import { testApp } from '@pointwork/guest/testing';
 import { root } from './project.js';
 import { run } from './ran.js';
@@ -299,4 +299,42 @@ test('the places of fields are found by one scan, and are 50 at most', async () 
   ].map(([field, place]) => [field === 'n' ? 'n.' : field, place]));
   const more = (await page.post('/many', { body: '{}' })).json() as { message: string; fields: unknown[] };
   assert.deepEqual([more.message, more.fields.length], ['more than 50 fields are not valid', 50]);
+});
+
+test('names that are chosen to have one hash are refused, where the engine would compare each with all of them', async () => {
+  const letters = 'abcdefghijklmnopqrstuvwxyz';
+  const spread: string[] = [];
+  const colliding: string[] = [];
+  for (const one of letters) for (const two of letters) for (const three of letters) for (const four of letters) {
+    const name = one + two + three + four;
+    const hash = [...name].reduce((hash, letter) => (hash * 263 + letter.charCodeAt(0)) & 0xfff, 0);
+    if (hash === 7 && colliding.length < 65) colliding.push(name);
+    if (spread.length < 3_000 && hash % 4 === 1) spread.push(name);
+  }
+  const names = [...spread, ...colliding];
+  const problem = 'too many of the names have the same hash';
+  assert.equal((await told('fields', FORM, spread.join('&')))[0], 200);
+  for (const path of ['form', 'fields', 'data', 'either']) assert.deepEqual(await told(path, FORM, names.join('&')), [400, `body: ${problem}`], path);
+  // Repetitions, of which there may be many, do not make the names fewer.
+  assert.deepEqual(await told('fields', FORM, Array<string>(20).fill(names.join('&')).join('&')), [400, `body: ${problem}`]);
+  for (const path of ['query', 'object']) assert.deepEqual(await asked(`${path}?${names.join('&')}`), [400, `query: ${problem}`], path);
+  const cookies = (all: readonly string[]): Cookies => new Cookies([all.map((name) => `${name}=1`).join('; ')]);
+  assert.equal(cookies(spread).get(spread[0] ?? ''), '1');
+  assert.throws(() => cookies(names), /^BadRequestException: cookies: too many of the names have the same hash$/);
+  const json = (all: readonly string[], more = ''): string => `[${' '.repeat(20_000)}${all.map((name) => `{"${name}":"\\\\"}`).join()}${more}]`;
+  assert.equal((await told('json', 'application/json', json(spread)))[0], 200);
+  const keys = [400, 'body: too many of its keys have the same hash'];
+  assert.deepEqual(await told('json', 'application/json', json(names)), keys);
+  // Neither escapes, values that look like keys, nor a fault behind the keys hide them.
+  assert.deepEqual(await told('json', 'application/json', json(names.map((name) => name.replace(/^./, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`)))), keys);
+  assert.deepEqual(await told('json', 'application/json', json(names, ',{"\\x":1}')), keys);
+  assert.deepEqual(await told('json', 'application/json', json(names).replaceAll('"\\\\"', '":"')), keys);
+  const many = Array.from({ length: 20_000 }, (_, number) => ({ [`key-${number}`]: 1, [`${number * 7}`]: 2, [`2026-11-${number}T00:00`]: 3 }));
+  assert.equal((await told('json', 'application/json', JSON.stringify(many)))[0], 200);
+});
+
+test('a part has 100 headers at most', async () => {
+  const more = (count: number): string => Array.from({ length: count }, (_, number) => `\r\nx-${number}: a`).join('');
+  assert.equal((await told('parts', MULTIPART, multipart([named('a', 'x', more(99))])))[0], 200);
+  assert.deepEqual(await told('parts', MULTIPART, multipart([named('a', 'x', more(100))])), [400, 'body: a part has more than 100 headers']);
 });

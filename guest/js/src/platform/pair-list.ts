@@ -7,13 +7,13 @@ interface Pair<Value> {
 }
 
 /**
- * The pairs are in a list, and by their names in an index, so that no search reads every pair. Clients choose how many there are. Deleted pairs
- * stay in the list until they are half of it.
+ * The pairs are in a list, and by their names in an index, so that no search reads every pair. Clients choose how many there are. The first search
+ * makes the index. Deleted pairs stay in the list until they are half of it.
  */
 export class PairList<Value> {
   #list: Pair<Value>[] = [];
   #deleted = 0;
-  readonly #index = new Map<string, Pair<Value>[]>();
+  #index: Map<string, Pair<Value>[]> | undefined;
 
   get size(): number {
     return this.#list.length - this.#deleted;
@@ -22,13 +22,26 @@ export class PairList<Value> {
   append(name: string, value: Value): void {
     const pair = { name, value, isDeleted: false };
     this.#list.push(pair);
-    const before = this.#index.get(name);
+    if (this.#index) this.#addToIndex(pair, this.#index);
+  }
+
+  #addToIndex(pair: Pair<Value>, index: Map<string, Pair<Value>[]>): void {
+    const before = index.get(pair.name);
     if (before) before.push(pair);
-    else this.#index.set(name, [pair]);
+    else index.set(pair.name, [pair]);
+  }
+
+  #byName(): Map<string, Pair<Value>[]> {
+    let index = this.#index;
+    if (!index) {
+      this.#index = index = new Map();
+      for (const pair of this.#list) this.#addToIndex(pair, index);
+    }
+    return index;
   }
 
   set(name: string, value: Value): void {
-    const found = this.#index.get(name);
+    const found = this.#byName().get(name);
     const first = found?.[0];
     if (!first) return this.append(name, value);
     first.value = value;
@@ -42,15 +55,15 @@ export class PairList<Value> {
   /** Deletes the pairs of a name, except for those that pass. */
   #keep(name: string, passes: (pair: Pair<Value>) => boolean): void {
     const rest: Pair<Value>[] = [];
-    for (const pair of this.#index.get(name) ?? []) {
+    for (const pair of this.#byName().get(name) ?? []) {
       if (passes(pair)) rest.push(pair);
       else {
         pair.isDeleted = true;
         this.#deleted += 1;
       }
     }
-    if (rest.length > 0) this.#index.set(name, rest);
-    else this.#index.delete(name);
+    if (rest.length > 0) this.#byName().set(name, rest);
+    else this.#byName().delete(name);
     if (this.#deleted * 2 > this.#list.length) this.#compact();
   }
 
@@ -60,15 +73,15 @@ export class PairList<Value> {
   }
 
   get(name: string): Value | null {
-    return this.#index.get(name)?.[0]?.value ?? null;
+    return this.#byName().get(name)?.[0]?.value ?? null;
   }
 
   getAll(name: string): Value[] {
-    return this.#index.get(name)?.map((pair) => pair.value) ?? [];
+    return this.#byName().get(name)?.map((pair) => pair.value) ?? [];
   }
 
   has(name: string, value?: Value): boolean {
-    const found = this.#index.get(name);
+    const found = this.#byName().get(name);
     return found !== undefined && (value === undefined || found.some((pair) => pair.value === value));
   }
 
