@@ -302,6 +302,7 @@ def test_keys_of_prototypes_are_refused(body: str, key: str, place: str) -> None
 @pytest.mark.parametrize(
     "body",
     [
+        r'{"\\proto\\": 1, "__proto": 2}',
         '["__proto__", "constructor", "prototype"]',
         '{"a": "\\"__proto__\\":", "constructor": "prototype", "prototype": {}}',
         '{"constructor": {"a": {"prototype": 1}}, "b": "{\\"constructor\\": {\\"prototype\\": 1}}"}',

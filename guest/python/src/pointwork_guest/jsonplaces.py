@@ -32,7 +32,7 @@ def line_and_column(text: str, at: int) -> str:
 
 def _without_escapes(text: str) -> str:
     """The text with the same positions, where no quotation mark is part of a string."""
-    return text.replace("\\\\", "__").replace('\\"', "__") if "\\" in text else text
+    return text.replace("\\\\", "..").replace('\\"', "..") if "\\" in text else text
 
 
 def too_deep(text: str) -> int | None:
