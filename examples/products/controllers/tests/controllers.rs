@@ -130,11 +130,7 @@ fn created_product_has_a_location() {
 fn second_product_of_one_sku_is_a_conflict() {
     let answer = TestRequest::post("/products")
         .json(&json!({"sku": "TEA-ASSAM", "name": "Assam", "price_cents": 690}))
-        .fail::<CreateProduct>(Failure::with_code(
-            "conflict",
-            409_u16,
-            "another row has the same key",
-        ))
+        .fail::<CreateProduct>(Failure::with_code("conflict", 409_u16, "another row has the same key"))
         .run::<Products>();
     assert_eq!(
         (answer.status(), answer.message()),
