@@ -140,13 +140,13 @@ limits! {
 limits! {
     /// The trial of a version that was swapped in.
     ///
-    /// If [`crashes`](Self::crashes) of its first [`calls`](Self::calls) calls crash, the version before it is published
-    /// again, as by [`App::roll_back`](crate::App::roll_back).
+    /// If [`crashes`](Self::crashes) of its first [`calls`](Self::calls) calls crash or end by an exception, the version before it is
+    /// published again, as by [`App::roll_back`](crate::App::roll_back).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Trial {
         /// The number of calls on trial.
         calls: u64 = count(100) as "calls";
-        /// The number of crashes among them that triggers a roll-back; 0 disables it.
+        /// The number of crashes and exceptions among them that triggers a roll-back; 0 disables it.
         crashes: u64 = count(3) as "crashes";
     }
 }

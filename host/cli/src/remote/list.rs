@@ -17,7 +17,7 @@ Examples:
   pointwork modules --json | jq '.[].digest'
 
 A state is `serving`, `on-trial` (a new version that a few crashes replace by the previous one) or
-`held-back` (the module crashed repeatedly, and its calls are refused for a while).";
+`held-back` (its instances cannot be created or most of its handlers crash, and its calls are refused for a while).";
 
 /// The options of `pointwork modules`.
 #[derive(Debug, clap::Args)]

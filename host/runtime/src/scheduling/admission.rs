@@ -175,6 +175,7 @@ impl Admission {
     /// An exception of the guest ended a call, and the instance goes on.
     pub(crate) fn raised(&self) {
         self.exceptions.fetch_add(1, Ordering::Relaxed);
+        self.judge_trial();
     }
 
     /// A call crashed; the handler or listener at fault is known. A breaker that this opens is reported as `server:crashed`.
@@ -213,8 +214,14 @@ impl Admission {
     }
 
     fn count_crash(&self) {
-        let crashes = self.crashes.fetch_add(1, Ordering::Relaxed) + 1;
-        self.trial.crashed(crashes, self.calls());
+        self.crashes.fetch_add(1, Ordering::Relaxed);
+        self.judge_trial();
+    }
+
+    /// A call of a version on trial failed by a crash or by an exception.
+    fn judge_trial(&self) {
+        let failed = self.crashes.load(Ordering::Relaxed) + self.exceptions.load(Ordering::Relaxed);
+        self.trial.failed(failed, self.calls());
     }
 
     fn report_breaker(&self, message: String) {

@@ -7,7 +7,7 @@ use crate::Trial;
 /// Runs once, with the reason, when a version fails its trial.
 pub(crate) type OnFailure = Box<dyn FnOnce(String) + Send>;
 
-/// Watches the first calls of a version, and reports once if too many of them crash.
+/// Watches the first calls of a version, and reports once if too many of them fail, by a crash or by an exception.
 pub(super) struct CanaryTrial {
     pub(super) options: Trial,
     /// `None` before the trial begins, and once it failed or ended.
@@ -34,9 +34,9 @@ impl CanaryTrial {
         calls < self.options.calls && self.on_failure.lock().is_some()
     }
 
-    /// A call crashed: so many calls did by now, out of `calls`.
-    pub(super) fn crashed(&self, crashes: u64, calls: u64) {
-        if self.options.crashes == 0 || crashes < self.options.crashes {
+    /// A call failed. `failed` of `calls` calls failed up to now.
+    pub(super) fn failed(&self, failed: u64, calls: u64) {
+        if self.options.crashes == 0 || failed < self.options.crashes {
             return;
         }
         // The lock is free when the function runs.
@@ -44,7 +44,7 @@ impl CanaryTrial {
         if let Some(on_failure) = on_failure
             && calls <= self.options.calls
         {
-            on_failure(format!("{crashes} of its first {calls} calls crashed"));
+            on_failure(format!("{failed} of its first {calls} calls failed"));
         }
     }
 }
@@ -62,10 +62,10 @@ mod tests {
         trial.begin(Box::new(move |reason| sender.send(reason).unwrap()));
         assert!(trial.is_on(0));
         for calls in 1..=5 {
-            trial.crashed(calls, calls);
+            trial.failed(calls, calls);
         }
         assert!(!trial.is_on(5));
         let reasons: Vec<_> = reasons.try_iter().collect();
-        assert_eq!(reasons, ["2 of its first 2 calls crashed"]);
+        assert_eq!(reasons, ["2 of its first 2 calls failed"]);
     }
 }

@@ -14,6 +14,7 @@ use crate::subject::{AppSpec, Step};
 cases![
     host;
     a_version_that_traps_at_once_is_taken_back: S1, S2, E1;
+    a_version_that_raises_exceptions_at_once_is_taken_back: S1, S2, E4;
     a_version_that_stands_its_trial_stays: S1;
     a_trial_can_be_waived: S1;
 ];
@@ -29,17 +30,26 @@ async fn swap_on_trial(live: &Live, component: Arc<[u8]>, calls: u64, crashes: u
 }
 
 async fn a_version_that_traps_at_once_is_taken_back(harness: Harness) -> Result<()> {
+    is_taken_back(&harness, End::Trap).await
+}
+
+async fn a_version_that_raises_exceptions_at_once_is_taken_back(harness: Harness) -> Result<()> {
+    is_taken_back(&harness, End::Raise).await
+}
+
+/// A version whose calls end so fails its trial.
+async fn is_taken_back(harness: &Harness, end: End) -> Result<()> {
     for form in Flavor::MODULES {
         let live = harness.start(AppSpec::new().load(SHOP, version(form, "a"))).await?;
         let good = status(&live)?.info.digest;
-        let traps = Controller::new("Things", "/")
-            .get("kept", Program::new().ends(End::Trap))
+        let fails = Controller::new("Things", "/")
+            .get("kept", Program::new().ends(end))
             .get("only-b", Program::text("b"));
-        let bad = form.form(Guest::with(traps)).build().into();
+        let bad = form.form(Guest::with(fails)).build().into();
         swap_on_trial(&live, bad, 10, 2).await?;
         let bad = status(&live)?;
         assert_eq!(bad.state, ModuleState::OnTrial, "{form}");
-        // One crash does not fail the trial.
+        // One failed call does not fail the trial.
         assert_eq!(live.get("/kept").await?.status, 500, "{form}");
         assert_eq!(live.get("/only-b").await?.text(), "b", "{form}");
         assert_eq!(live.get("/kept").await?.status, 500, "{form}");
