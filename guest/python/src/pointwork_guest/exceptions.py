@@ -93,7 +93,6 @@ _MISTAKES = {
     "unknown-event",
     "ambiguous-event",
     "bad-payload",
-    "too-deep",
     "already-replied",
     "invalid-reply",
     "not-durable",

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from .exceptions import BadRequest, ContentTooLarge
 
-_MOST_FIELDS = 10_000
+_MOST_FIELDS = 100_000
 _ESCAPE = re.compile("%(?=[0-9a-fA-F]{2})")
 _NO_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 _FORBIDDEN = "__proto__"

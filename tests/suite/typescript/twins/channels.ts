@@ -116,7 +116,7 @@ class Shop {
 class Db {
   @On('product:by-id')
   byId(id: unknown): Product | null {
-    if (typeof id !== 'number') throw new HttpException('expected a number', HttpStatus.BAD_REQUEST);
+    if (typeof id !== 'number') throw new HttpException('expected a number', HttpStatus.BAD_REQUEST, { code: 'bad-payload' });
     return id === 7 ? { id, name: 'tea' } : null;
   }
 

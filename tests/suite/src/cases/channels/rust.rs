@@ -171,10 +171,7 @@ async fn a_payload_that_is_no_value_of_a_rust_listeners_type_is_the_callers_mist
         (500, Some("internal error"))
     );
     let failure = live.get("/failure").await?.text();
-    assert!(
-        failure.starts_with("bad-payload: ") && failure.contains("seven"),
-        "{failure}"
-    );
+    assert!(failure.starts_with("bad-payload: "), "{failure}");
     live.ends_without_a_crash().await?;
     Ok(())
 }
