@@ -194,7 +194,7 @@ export class Dispatcher {
     const error = httpOf(cause);
     if (error instanceof UncaughtException) {
       report(error, ctx);
-      // What was sent before stays, and a body that is not finished is broken off.
+      // The client keeps the parts that were sent before. An unfinished body is broken off.
       if (ctx.hasReplied) return this._closed(ctx, { tag: 'deferred' });
     }
     const { errors } = this.#module.options;

@@ -62,7 +62,7 @@ function checked<Output>(result: SchemaResult<Output>, text: string | undefined)
   if (!result.issues) return result.value;
   const issues = result.issues.slice(0, MOST_FIELDS);
   const paths = issues.map(({ path = [] }) => path.map((part) => (typeof part === 'object' ? part.key : part)));
-  // Only code that reads a place pays for the search, which finds all of them.
+  // Only code that reads a place pays for the search, which finds all places.
   let places: (string | undefined)[] | undefined;
   const fields = issues.map(({ message }, at) => ({
     field: cut((paths[at] ?? []).map(String).join('.')),

@@ -19,7 +19,7 @@ function read(): Record<string, string> {
   const from = host.variables();
   if (last?.from !== from) {
     const values = Object.fromEntries(from.map(({ name, value }) => [name, value]));
-    // A name such as `constructor` is no variable.
+    // The name `constructor` is not a variable.
     last = { from, values: Object.setPrototypeOf(values, null) as Record<string, string> };
   }
   return last.values;

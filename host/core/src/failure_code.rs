@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use http::StatusCode;
-use tracing::Level;
 
 /// The kind of a failure: a word from an open list, so that a new word breaks no module that was built before it.
 ///
@@ -115,27 +114,6 @@ pub enum Fault {
     Channel,
     /// The server has no room or no time.
     Host,
-}
-
-impl Fault {
-    /// The level of a log line about a failure that is the fault of this party.
-    pub fn level(self) -> Level {
-        match self {
-            Self::Client => Level::DEBUG,
-            Self::Channel | Self::Host => Level::WARN,
-            Self::Module => Level::ERROR,
-        }
-    }
-
-    /// The word for logs and metrics: `client`, `module`, `channel` or `host`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Module => "module",
-            Self::Channel => "channel",
-            Self::Host => "host",
-        }
-    }
 }
 
 #[cfg(test)]

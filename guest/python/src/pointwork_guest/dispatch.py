@@ -132,7 +132,7 @@ class Dispatcher:
                     return DEFERRED
             except Exception as error:
                 left = _ended(error, runner.call)
-            return _now(self._failed(left, ctx, runner)) if isinstance(left, HttpError) else left
+            return run_now(self._failed(left, ctx, runner)) if isinstance(left, HttpError) else left
         finally:
             ctx._close()
 
@@ -207,7 +207,7 @@ class Dispatcher:
                 if made is not None:
                     return made
             report(error, ctx)
-            # What was sent before stays, and a body that is not finished is broken off.
+            # The client keeps the parts that were sent before. An unfinished body is broken off.
             if ctx._has_replied:
                 return DEFERRED
         shown = error.for_client()
@@ -352,7 +352,7 @@ def _cancelled(name: str) -> HttpError:
     return HttpError("internal error")
 
 
-def _now(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that does not wait."""
     try:
         coroutine.send(None)

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from .. import raw
 from ..calls import name_of
-from ..dispatch import Dispatcher
+from ..dispatch import Dispatcher, run_now
 from ..events import AnyEvent
 from ..exceptions import CallError, ReplyError, thrown
 from ..header import HeadersLike, header_problem, pairs, raw_header
@@ -257,9 +257,4 @@ def _run(coroutine: Coroutine[Any, Any, T], is_async: bool) -> T:
     """Runs to the end. In the synchronous form nothing waits, and needs an event loop."""
     if is_async:
         return asyncio.run(coroutine)
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    raise RuntimeError("a module of the synchronous form waited")
+    return run_now(coroutine)
