@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::{ClientError, Framing, Response, patient};
 
@@ -18,7 +18,11 @@ pub struct Connection {
 
 impl Connection {
     pub(super) async fn open(address: SocketAddr) -> Result<Self, ClientError> {
-        let stream = patient("connecting", async { Ok(TcpStream::connect(address).await?) }).await?;
+        Self::open_with(TcpSocket::new_v4()?, address).await
+    }
+
+    pub(super) async fn open_with(socket: TcpSocket, address: SocketAddr) -> Result<Self, ClientError> {
+        let stream = patient("connecting", async { Ok(socket.connect(address).await?) }).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,

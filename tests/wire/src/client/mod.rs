@@ -19,6 +19,7 @@ pub use http1::Connection;
 pub use http2::Http2;
 pub use message::{Framing, Request, Response};
 use pointwork_test_clock::real::within;
+use tokio::net::TcpSocket;
 pub use transcript::{Asked, End, Reply, Transcript};
 
 /// Waits for an operation; a hang becomes a failure.
@@ -50,6 +51,17 @@ impl Client {
     /// If the connection is refused or takes too long.
     pub async fn connect(&self) -> Result<Connection, ClientError> {
         Connection::open(self.address).await
+    }
+
+    /// Opens an HTTP/1.1 connection whose sockets hold little, so that a server soon waits for a client that does not read.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_narrow(&self) -> Result<Connection, ClientError> {
+        let socket = TcpSocket::new_v4()?;
+        // The kernel uses at least its own minimum.
+        socket.set_recv_buffer_size(2048)?;
+        Connection::open_with(socket, self.address).await
     }
 
     /// Opens an HTTP/2 connection, with prior knowledge and without TLS.
