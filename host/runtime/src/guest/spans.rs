@@ -2,8 +2,10 @@
 //! span is made for the line.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use parking_lot::Mutex;
 use pointwork_core::{Caller, Crash, Shard};
 use tracing::Span;
@@ -15,6 +17,7 @@ use super::budget::Budget;
 use super::environment::CallState;
 use super::output::LineLog;
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::meter::SLICE;
 
 /// The call that runs in an instance of the synchronous form, where the thread is in the span that its caller entered.
 #[derive(Clone, Default)]
@@ -52,6 +55,8 @@ pub(super) struct Tasks {
     running: Vec<RunningTask>,
     /// The caller of the call that began last: that of code which goes on after its call has ended.
     last: Option<Caller>,
+    /// The slice that ended last, if it was that of a call.
+    last_slice: Option<Slice>,
 }
 
 impl Tasks {
@@ -261,8 +266,42 @@ pub(super) fn task_of_code(store: &mut impl AsContextMut) -> Result<Option<Guest
     Ok(store.as_context_mut().async_call_stack()?.last())
 }
 
-/// Whether the code that runs goes on after its call has ended.
-pub(crate) fn goes_on_after_its_call(store: &mut StoreContextMut<'_, Guest>) -> Result<bool> {
+/// The code that runs used up its time slice. Returns whether it goes on after its call has ended.
+pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<bool> {
     let call = task_of_code(store)?;
-    Ok(call.is_some() && store.data().tasks.place(call).is_none())
+    let tasks = &mut store.data_mut().tasks;
+    let Some(task) = tasks.place(call) else {
+        tasks.last_slice = None;
+        return Ok(call.is_some());
+    };
+    let slice = Slice::ends(call);
+    if tasks.last_slice.replace(slice).is_some_and(|last| slice.goes_on_from(&last)) {
+        tasks.running[task].history.computed_long();
+    }
+    Ok(false)
+}
+
+/// The end of a slice of a call.
+#[derive(Clone, Copy)]
+struct Slice {
+    call: Option<GuestTaskId>,
+    thread: ThreadId,
+    processor_time: Duration,
+}
+
+impl Slice {
+    fn ends(call: Option<GuestTaskId>) -> Self {
+        Self {
+            call,
+            thread: thread::current().id(),
+            processor_time: ThreadTime::now().as_duration(),
+        }
+    }
+
+    /// Whether the same call computed since the end of its last slice. The time of a slice passes on a thread without a processor too.
+    fn goes_on_from(&self, last: &Self) -> bool {
+        self.call == last.call
+            && self.thread == last.thread
+            && self.processor_time.saturating_sub(last.processor_time) >= SLICE / 2
+    }
 }

@@ -21,7 +21,7 @@ use crate::ModuleLimits;
 use crate::component::module_pre::{ModulePre, end_slice};
 use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
-use crate::guest::spans::goes_on_after_its_call;
+use crate::guest::spans::slice_ended;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::meter::{SLICE, take_slice_used};
@@ -48,6 +48,8 @@ pub(crate) struct InstanceState {
     abandoned: AtomicUsize,
     /// Whether it takes no further calls.
     closed: AtomicBool,
+    /// Whether its call has it to itself.
+    is_exclusive: AtomicBool,
     /// Whether its guest does not let go of the processor, so that it takes no call.
     pub(super) busy: AtomicBool,
     /// The time slices in which code ran that goes on after its call.
@@ -73,8 +75,8 @@ enum Offered {
 }
 
 impl InstanceState {
-    /// An instance that begins with a call.
-    pub(super) fn with_a_call() -> Self {
+    /// An instance that begins with a call, which may have it to itself.
+    pub(super) fn with_a_call(is_exclusive: bool) -> Self {
         Self {
             in_flight: AtomicUsize::new(1),
             running: Mutex::default(),
@@ -83,6 +85,7 @@ impl InstanceState {
             offered: Mutex::new(Offered::Nothing),
             abandoned: AtomicUsize::default(),
             closed: AtomicBool::default(),
+            is_exclusive: AtomicBool::new(is_exclusive),
             busy: AtomicBool::default(),
             slices_after_calls: AtomicU32::default(),
             give_up: Notify::default(),
@@ -104,7 +107,7 @@ impl InstanceState {
 
     /// The calls that it can take now.
     pub(super) fn room(&self, limits: &ModuleLimits) -> usize {
-        if self.busy.load(Ordering::Relaxed) || self.is_closed() {
+        if self.busy.load(Ordering::Relaxed) || self.is_exclusive.load(Ordering::Relaxed) || self.is_closed() {
             return 0;
         }
         let calls = limits.reuse.saturating_sub(self.served.load(Ordering::Relaxed));
@@ -124,19 +127,27 @@ impl InstanceState {
         self.served.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Gives the instance a call, if the instance is idle and this thread may run it. Returns the number of calls that the instance
-    /// took. The caller polls the driver then.
+    /// Gives the instance a call if the instance is idle: one that has the instance to itself, or one that this thread may run. Returns
+    /// the number of calls that the instance took. The caller then has the driver polled.
     ///
     /// # Errors
     /// The call, which the instance does not take.
     #[allow(clippy::result_large_err, reason = "a box would be an allocation for each call")]
-    pub(super) fn offer(self: &Arc<Self>, call: QueuedCall, limits: &ModuleLimits) -> Result<u64, QueuedCall> {
+    pub(super) fn offer(
+        self: &Arc<Self>,
+        mut call: QueuedCall,
+        is_exclusive: bool,
+        limits: &ModuleLimits,
+        now: Instant,
+    ) -> Result<u64, QueuedCall> {
         let mut offered = self.offered.lock();
-        let is_idle = self.in_flight() == 0 && !self.is_left_to_scheduler.load(Ordering::Relaxed);
+        let is_left = !is_exclusive && self.is_left_to_scheduler.load(Ordering::Relaxed);
+        let is_idle = self.in_flight() == 0 && !is_left;
         if !is_idle || self.room(limits) == 0 || !matches!(*offered, Offered::Nothing) {
             return Err(call);
         }
-        call.taken_by(self);
+        call.taken_by(self, if is_exclusive { limits.in_flight } else { 1 }, now);
+        self.is_exclusive.store(is_exclusive, Ordering::Relaxed);
         *offered = Offered::Call(call);
         Ok(self.count_call())
     }
@@ -154,6 +165,7 @@ impl InstanceState {
         drop(running);
         *self.last_call_ended.lock() = Some(now);
         self.busy.store(false, Ordering::Relaxed);
+        self.is_exclusive.store(false, Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -315,7 +327,7 @@ impl Driver {
         };
         let of_store = state.clone();
         store.epoch_deadline_callback(move |mut store| {
-            if goes_on_after_its_call(&mut store)? {
+            if slice_ended(&mut store)? {
                 of_store.slices_after_calls.fetch_add(1, Ordering::Relaxed);
             }
             end_slice(store)
@@ -421,6 +433,7 @@ async fn run<C: Call>(
         span,
         output,
         taken_by: _,
+        held,
     } = queued;
     let export = C::export(exports);
     let history = call.history().clone();
@@ -450,6 +463,7 @@ async fn run<C: Call>(
         raised
     });
     // Before the caller goes on: its next call finds the place.
+    drop(held);
     state.end_call(&history, pre.version.clock.now());
     // Nobody may wait for it.
     let _ = output.send(C::ended(results, raised, &history, &pre.version));

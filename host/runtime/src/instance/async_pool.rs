@@ -21,6 +21,7 @@ use crate::guest::spans::TaskSpan;
 use crate::scheduling::admission::{Counted, InFlight};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
+use crate::scheduling::held_places::{WaitingCall, can_be_taken};
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::threads::{Priority, Threads};
 
@@ -39,6 +40,8 @@ pub(crate) struct AsyncPool {
     here: Sharded<Mutex<Weak<InstanceState>>>,
     /// The number of calls that no instance has taken, for those who have not locked the state.
     queued: Arc<AtomicUsize>,
+    /// The number of instances, for the same.
+    instances: AtomicUsize,
     state: Mutex<PoolState>,
 }
 
@@ -67,7 +70,7 @@ struct Waiting {
     since: Instant,
     call: QueuedCall,
     /// Counts it if it came when all instances were full.
-    counted: Option<Counted>,
+    counted: Option<(Counted, WaitingCall)>,
 }
 
 /// A call in the queue, or in an instance.
@@ -93,7 +96,8 @@ impl PoolState {
     }
 
     fn close_an_idle_one(&mut self) -> bool {
-        let mut closed = false;
+        // One that ends already makes room too.
+        let mut closed = self.closing.iter().any(|instance| instance.in_flight() == 0);
         self.close(|instance| instance.in_flight() == 0 && !std::mem::replace(&mut closed, true));
         closed
     }
@@ -131,6 +135,7 @@ impl AsyncPool {
             history: Arc::default(),
             here: Sharded::default(),
             queued: Arc::default(),
+            instances: AtomicUsize::default(),
             state: Mutex::default(),
         }
     }
@@ -168,7 +173,7 @@ impl AsyncPool {
         let slot = self.pre.version.streams.take_if(call.streams()).await?;
         let (sender, output) = oneshot::channel();
         let taken_by = Arc::<OnceLock<_>>::default();
-        let (deadline, is_alone) = (call.caller().deadline(), call.history().crashes_often());
+        let (deadline, is_alone) = (call.caller().deadline(), call.history().runs_alone());
         let (span, history) = (TaskSpan::new(call.caller()), call.history().clone());
         let queued = C::queued(Queued {
             call,
@@ -176,6 +181,7 @@ impl AsyncPool {
             span,
             output: sender,
             taken_by: taken_by.clone(),
+            held: None,
         });
         let Enqueued {
             number,
@@ -205,11 +211,12 @@ impl AsyncPool {
     /// Gives a call to the instance that this thread ran last, or puts it into the queue.
     fn enqueue(self: &Arc<Self>, mut call: QueuedCall, is_alone: bool) -> Result<Enqueued, Overload> {
         let here = self.here.local();
-        let may_pass = !is_alone && self.queued.load(Ordering::Relaxed) == 0;
+        let is_taken = self.is_taken_by(call.history(), self.instances.load(Ordering::Relaxed));
+        let may_pass = !is_alone && !is_taken && self.queued.load(Ordering::Relaxed) == 0;
         // In a statement of its own, so that the lock does not last.
         let last = may_pass.then(|| here.lock().upgrade()).flatten();
         if let Some(instance) = last {
-            match instance.offer(call, &self.pre.version.limits) {
+            match instance.offer(call, false, &self.pre.version.limits, self.threads.now()) {
                 Ok(served) => {
                     if self.is_last(served) {
                         instance.close();
@@ -242,6 +249,7 @@ impl AsyncPool {
     ) -> Result<Enqueued, Overload> {
         let number = state.next;
         state.next += 1;
+        let history = call.history().clone();
         state.queue(is_alone).push_back(Waiting {
             number,
             since: self.threads.now(),
@@ -249,11 +257,12 @@ impl AsyncPool {
             counted: None,
         });
         let instance = self.choose(state);
-        let room = if is_alone { 0 } else { state.room(&self.pre) };
+        let has_no_room = is_alone || self.is_taken_by(&history, state.count());
+        let room = if has_no_room { 0 } else { state.room(&self.pre) };
         let queue = state.queue(is_alone);
         let waits = queue.len() > room && queue.back().is_some_and(|last| last.number == number);
         if waits {
-            let counted = self.pre.version.admission.wait(self.pre.version.limits.queue);
+            let counted = self.pre.version.admission.wait(&history, self.pre.version.limits.queue);
             if counted.is_none() {
                 *refused = queue.pop_back();
                 return Err(Overload::Queue);
@@ -266,6 +275,26 @@ impl AsyncPool {
             number: Some(number),
             waits,
             instance,
+        })
+    }
+
+    /// Whether slow calls of a handler hold as many places as they may, if so many instances exist.
+    fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
+        let limits = &self.pre.version.limits;
+        can_be_taken(limits, instances) && history.holds_its_share(limits, self.threads.now())
+    }
+
+    /// The place in a queue of the first call that may get an instance.
+    fn first(&self, state: &PoolState, is_alone: bool) -> Option<usize> {
+        let queue = if is_alone { &state.alone } else { &state.queue };
+        let mut taken = None;
+        queue.iter().position(|waiting| {
+            let history = waiting.call.history();
+            let may = !taken.is_some_and(|taken| Arc::ptr_eq(taken, history)) && !self.is_taken_by(history, state.count());
+            if !may {
+                taken = Some(history);
+            }
+            may
         })
     }
 
@@ -288,6 +317,7 @@ impl AsyncPool {
     fn publish_length(&self, state: &PoolState) {
         self.queued
             .store(state.queue.len() + state.alone.len(), Ordering::Relaxed);
+        self.instances.store(state.count(), Ordering::Relaxed);
     }
 
     fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
@@ -303,8 +333,8 @@ impl AsyncPool {
         self.publish_length(state);
         state.forget_ended();
         state.lacks_room = false;
-        while !state.alone.is_empty() && self.start_from(state, true) {}
-        if !state.alone.is_empty() && (state.lacks_room || state.count() >= limits.instances) {
+        while self.give_an_idle_one(state) || self.start_from(state, true) {}
+        if self.first(state, true).is_some() && (state.lacks_room || state.count() >= limits.instances) {
             // Its end makes room.
             state.close_an_idle_one();
         }
@@ -312,9 +342,7 @@ impl AsyncPool {
         if state.lacks_room && !std::mem::replace(&mut state.waits_for_room, true) {
             self.wait_for_room();
         }
-        if state.queue.is_empty() {
-            return None;
-        }
+        self.first(state, false)?;
         let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
         let here = self.here.local().lock().clone();
         let order = |instance: &Arc<InstanceState>| {
@@ -336,24 +364,54 @@ impl AsyncPool {
         Some(chosen)
     }
 
+    /// Gives the first call that computes for long an idle instance, which it has to itself. Returns whether there was one.
+    fn give_an_idle_one(self: &Arc<Self>, state: &mut PoolState) -> bool {
+        let Some(at) = self.first(state, true) else { return false };
+        // The end of such a call is the end of its instance.
+        if state.alone[at].call.history().crashes_often() {
+            return false;
+        }
+        let idle = state.open.iter().find(|instance| instance.in_flight() == 0).cloned();
+        let Some((instance, mut waiting)) = idle.zip(state.alone.remove(at)) else {
+            return false;
+        };
+        match instance.offer(waiting.call, true, &self.pre.version.limits, self.threads.now()) {
+            Ok(served) => {
+                if self.is_last(served) {
+                    state.close(|other| std::ptr::eq(other, &*instance));
+                }
+                instance.wake();
+                true
+            }
+            Err(refused) => {
+                waiting.call = refused;
+                state.alone.insert(at, waiting);
+                false
+            }
+        }
+    }
+
     /// Starts an instance with the first call of a queue. Returns whether there was room for one.
     fn start_from(self: &Arc<Self>, state: &mut PoolState, is_alone: bool) -> bool {
         if state.count() >= self.pre.version.limits.instances {
             return false;
         }
+        let Some(at) = self.first(state, is_alone) else { return false };
         let Some(slot) = self.pre.tenancy.take() else {
             state.lacks_room = true;
             return false;
         };
-        let Some(first) = state.queue(is_alone).pop_front() else {
+        let Some(mut first) = state.queue(is_alone).remove(at) else {
             return false;
         };
-        let instance = Arc::new(InstanceState::with_a_call());
-        first.call.taken_by(&instance);
-        let history = if is_alone { first.call.history() } else { &self.history };
+        let instance = Arc::new(InstanceState::with_a_call(is_alone));
+        let places = if is_alone { self.pre.version.limits.in_flight } else { 1 };
+        first.call.taken_by(&instance, places, self.threads.now());
+        let crashes = first.call.history().crashes_often();
+        let history = if crashes { first.call.history() } else { &self.history };
         let history = Arc::clone(history);
         self.start(instance.clone(), history, slot, first.call);
-        if is_alone || self.is_last(1) {
+        if crashes || self.is_last(1) {
             instance.close();
             state.closing.push(instance);
         } else {
@@ -370,11 +428,15 @@ impl AsyncPool {
     /// The next call for an instance that can take one.
     pub(super) fn take(self: &Arc<Self>, instance: &Arc<InstanceState>) -> Option<QueuedCall> {
         self.locked(|state| {
-            state.queue.front()?;
+            let Some(first) = self.first(state, false) else {
+                // A place of a handler may be free.
+                self.distribute_now(state);
+                return None;
+            };
             let served = instance.begin_call(&self.pre.version.limits)?;
-            let next = state.queue.pop_front()?;
+            let mut next = state.queue.remove(first)?;
             // Under the lock: a client that leaves finds its call in the queue or with an instance.
-            next.call.taken_by(instance);
+            next.call.taken_by(instance, 1, self.threads.now());
             if self.is_last(served) {
                 state.close(|other| std::ptr::eq(other, &**instance));
             }
@@ -467,9 +529,9 @@ impl AsyncPool {
     }
 }
 
-/// After so many slices without a pause an instance has no room for calls, until its guest lets go of the processor. A first
+/// After so many slices without a pause an instance has no room for calls, until its guest lets go of the processor. The first
 /// one may be short: the clock goes on while the guest waits.
-const LOOPING: u32 = 5;
+const LOOPING: u32 = 2;
 
 /// Drives an instance, and notices when its guest loops. It takes no further calls once code that goes on after its call has used
 /// the processor time of a call; the instance ends with the calls that it has.
@@ -537,11 +599,13 @@ impl<C: Call> Place<'_, C> {
                 return Ok(output.ok());
             }
             let number = self.number;
-            let withdraw = |state: &mut PoolState| (state.withdraw(number), state.lacks_room);
-            let (withdrawn, lacks_room) = self.pool.locked(withdraw);
+            let withdraw = |state: &mut PoolState| (state.withdraw(number), state.lacks_room, state.count());
+            let (withdrawn, lacks_room, instances) = self.pool.locked(withdraw);
             if withdrawn.is_some() {
                 self.output = None;
-                return Err(if lacks_room {
+                return Err(if self.pool.is_taken_by(&self.history, instances) {
+                    Overload::Share
+                } else if lacks_room {
                     Overload::Pool
                 } else {
                     Overload::Instances

@@ -17,6 +17,7 @@ use crate::guest::spans::{Raised, TaskSpan};
 use crate::guest::stream_permits::StreamPermit;
 use crate::guest::{Guest, VersionState};
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::held_places::{HeldPlace, HeldPlaces};
 
 /// One call of an instance, with its arguments.
 pub(crate) trait Call: Sized + Send + 'static {
@@ -99,6 +100,16 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) output: oneshot::Sender<C::Output>,
     /// The instance that takes it.
     pub(crate) taken_by: Arc<OnceLock<Arc<InstanceState>>>,
+    /// What it holds of that instance.
+    pub(crate) held: Option<HeldPlace>,
+}
+
+impl<C: Call> Queued<C> {
+    fn taken_by(&mut self, instance: &Arc<InstanceState>, places: usize, now: Instant) {
+        self.held = Some(HeldPlaces::hold(self.call.history(), places, now));
+        // A call is taken once.
+        let _ = self.taken_by.set(instance.clone());
+    }
 }
 
 #[allow(clippy::large_enum_variant, reason = "a box would be an allocation for each event")]
@@ -115,14 +126,12 @@ impl QueuedCall {
         }
     }
 
-    /// An instance takes it.
-    pub(super) fn taken_by(&self, instance: &Arc<InstanceState>) {
-        let cell = match self {
-            Self::Request(queued) => &queued.taken_by,
-            Self::Event(queued) => &queued.taken_by,
-        };
-        // A call is taken once.
-        let _ = cell.set(instance.clone());
+    /// An instance takes it, with so many places.
+    pub(super) fn taken_by(&mut self, instance: &Arc<InstanceState>, places: usize, now: Instant) {
+        match self {
+            Self::Request(queued) => queued.taken_by(instance, places, now),
+            Self::Event(queued) => queued.taken_by(instance, places, now),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::guest::Guest;
 use crate::guest::limiter::Exceeded;
 use crate::guest::stream_permits::NoPermit;
 use crate::scheduling::call_history::CallHistory;
+use crate::scheduling::held_places::most_instances;
 
 /// What a crash counts against.
 #[derive(Clone, Copy)]
@@ -76,6 +77,8 @@ pub(crate) enum Overload {
     Instances,
     /// The pool had no room for one in time.
     Pool,
+    /// Slow calls of the handler hold its share of the instances.
+    Share,
     /// The queue for instances is full.
     Queue,
     /// Too many calls wait for their clients.
@@ -104,6 +107,15 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
             format!(
                 "the pool of {} instances had no room for another one within {:?}",
                 pre.tenancy.instances(),
+                limits.queue_wait
+            ),
+        ),
+        Overload::Share => (
+            "instances",
+            format!(
+                "slow calls of the handler hold {} of {} instances, the most that they may, and none of them ended within {:?}",
+                most_instances(limits),
+                limits.instances,
                 limits.queue_wait
             ),
         ),

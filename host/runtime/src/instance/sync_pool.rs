@@ -1,11 +1,13 @@
 //! The instances of a synchronous module: each serves one call at a time.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pointwork_core::{BoxFuture, Executor as _, Shard, Sharded, within};
+use pointwork_core::{BoxFuture, Clock, Executor as _, Shard, Sharded, within};
 use tokio::sync::{Mutex as Line, OwnedSemaphorePermit, Semaphore};
 use wasmtime::Store;
 
@@ -18,7 +20,10 @@ use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::Guest;
 use crate::guest::stream_permits::StreamPermit;
 use crate::scheduling::admission::InFlight;
+use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
+use crate::scheduling::held_places::{HeldPlaces, can_be_taken};
+use crate::scheduling::meter::is_slice_used;
 use crate::scheduling::threads::Threads;
 
 /// The instances of a synchronous module.
@@ -88,7 +93,7 @@ impl SyncPool {
     async fn serve<C: Call>(&self, call: C) -> C::Output {
         let history = call.history().clone();
         let crashes = history.crashes_often();
-        let (slot, found) = match self.admit(call.streams(), crashes).await {
+        let (slot, found) = match self.admit(call.streams(), &history).await {
             Ok(admitted) => admitted,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
@@ -99,7 +104,8 @@ impl SyncPool {
                 Err(error) => return C::crashed(trapped(&self.pre, Blame::Instantiation, &error, None)),
             },
         };
-        match instance.call(call, slot).await {
+        let places = self.pre.version.limits.in_flight;
+        match holding(instance.call(call, slot), &history, places, &self.pre.version.clock).await {
             Ok(results) => {
                 let raised = instance.store.data_mut().take_raised();
                 self.keep(instance);
@@ -113,35 +119,66 @@ impl SyncPool {
     }
 
     /// The slot of a call that streams, and the instance or room for it.
-    async fn admit(&self, streams: bool, crashes: bool) -> Result<(Option<StreamPermit>, Found), Overload> {
-        let slot = self.pre.version.streams.take_if(streams).await?;
-        let is_first = self.waiting.load(Ordering::SeqCst) == 0;
-        let found = match is_first.then(|| self.find(crashes)).flatten() {
-            Some(found) => found,
-            None => self.wait(crashes).await?,
-        };
-        Ok((slot, found))
-    }
-
-    async fn wait(&self, crashes: bool) -> Result<Found, Overload> {
+    async fn admit(&self, streams: bool, history: &Arc<CallHistory>) -> Result<(Option<StreamPermit>, Found), Overload> {
+        let mut slot = None;
+        if !history.places().are_awaited() && !self.is_taken_by(history) {
+            slot = Some(self.pre.version.streams.take_if(streams).await?);
+            let is_first = self.waiting.load(Ordering::SeqCst) == 0;
+            let found = is_first.then(|| self.find(history.crashes_often())).flatten();
+            if let Some(found) = found {
+                return Ok((slot.flatten(), found));
+            }
+        }
         let limits = &self.pre.version.limits;
-        let _counted = self.pre.version.admission.wait(limits.queue).ok_or(Overload::Queue)?;
-        let _waiting = CountedWait::new(&self.waiting);
+        let waits = self.pre.version.admission.wait(history, limits.queue);
+        let _waits = waits.ok_or(Overload::Queue)?;
         let finding = async {
-            let _first = self.line.lock().await;
+            let turn = history.places().turn().await;
             loop {
-                let freed = self.pre.tenancy.next_freed();
-                if let Some(found) = self.find(crashes) {
-                    return found;
+                // Before its slot: calls that wait for their handler would have the slots of others.
+                turn.until_free(|| self.is_taken_by(history)).await;
+                let with_slot = match slot.take() {
+                    Some(slot) => slot,
+                    None => self.pre.version.streams.take_if(streams).await?,
+                };
+                if let Some(found) = self.wait_in_line(history).await {
+                    return Ok((with_slot, found));
                 }
-                freed.wait().await;
             }
         };
         let found = within(&*self.threads, self.threads.now() + limits.queue_wait, finding).await;
-        found.ok_or_else(|| match self.permits.available_permits() {
-            0 => Overload::Instances,
-            _ => Overload::Pool,
+        found.unwrap_or_else(|| {
+            Err(if self.is_taken_by(history) {
+                Overload::Share
+            } else if self.permits.available_permits() == 0 {
+                Overload::Instances
+            } else {
+                Overload::Pool
+            })
         })
+    }
+
+    /// Waits behind one call of each other handler. `None` if slow calls of the handler have got its share in the meantime.
+    async fn wait_in_line(&self, history: &CallHistory) -> Option<Found> {
+        let _waiting = CountedWait::new(&self.waiting);
+        let _first = self.line.lock().await;
+        loop {
+            let freed = self.pre.tenancy.next_freed();
+            if self.is_taken_by(history) {
+                return None;
+            }
+            if let Some(found) = self.find(history.crashes_often()) {
+                return Some(found);
+            }
+            freed.wait().await;
+        }
+    }
+
+    /// Whether slow calls of a handler hold as many instances as they may.
+    fn is_taken_by(&self, history: &CallHistory) -> bool {
+        let limits = &self.pre.version.limits;
+        let exist = limits.instances.saturating_sub(self.permits.available_permits());
+        can_be_taken(limits, exist) && history.holds_its_share(limits, self.threads.now())
     }
 
     /// An instance for a call. A call that is likely to crash gets one that serves no other call: idle ones are left to the
@@ -199,6 +236,24 @@ impl SyncPool {
         // Another thread may have taken it just now.
         (!idle.is_empty()).then(|| idle.remove(0))
     }
+}
+
+/// Runs a call, which holds its instance from the first time that the call does not end at once.
+async fn holding<T>(calling: impl Future<Output = T>, history: &Shard<Arc<CallHistory>>, places: usize, clock: &Clock) -> T {
+    let mut calling = pin!(calling);
+    let (mut held, mut slices) = (None, 0_u32);
+    poll_fn(|cx| {
+        let polled = calling.as_mut().poll(cx);
+        if polled.is_pending() {
+            held.get_or_insert_with(|| HeldPlaces::hold(history, places, clock.now()));
+            slices += u32::from(is_slice_used());
+            if slices > 1 {
+                history.computed_long();
+            }
+        }
+        polled
+    })
+    .await
 }
 
 impl SyncInstance {

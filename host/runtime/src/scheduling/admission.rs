@@ -12,6 +12,7 @@ use pointwork_core::{Caller, Crash, CrashKind, Shard, Sharded};
 
 use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened, Probe};
 use crate::scheduling::call_history::{CallHistories, CallHistory, TICK};
+use crate::scheduling::held_places::{HeldPlaces, WaitingCall};
 use crate::scheduling::status::{ModuleState, Usage};
 use crate::scheduling::trial::{CanaryTrial, OnFailure};
 use crate::{Breaker, Trial};
@@ -128,10 +129,12 @@ impl Admission {
         self.calls.all().map(|calls| calls.load(Ordering::Relaxed)).sum()
     }
 
-    /// Counts a call that waits for an instance; `None` if `limit` calls already wait.
-    pub(crate) fn wait(self: &Arc<Self>, limit: usize) -> Option<Counted> {
+    /// Counts a call of that history that waits for an instance; `None` if `limit` calls already wait, or too many of the history.
+    pub(crate) fn wait(self: &Arc<Self>, history: &Arc<CallHistory>, limit: usize) -> Option<(Counted, WaitingCall)> {
         let counted = Counted::new(self, |admission| &admission.waiting);
-        (self.waiting.load(Ordering::Relaxed) <= limit).then_some(counted)
+        let is_full = self.waiting.load(Ordering::Relaxed) > limit;
+        let waiting = HeldPlaces::wait(history, limit)?;
+        (!is_full).then_some((counted, waiting))
     }
 
     pub(crate) fn instance(self: &Arc<Self>) -> Counted {
@@ -285,8 +288,9 @@ mod tests {
         let (breaker, trial) = (Breaker::new(), Trial::new());
         let admission = Arc::new(Admission::new(&"shop".into(), &breaker, &trial, bus.caller()));
         let (call, instance) = (admission.admit(&CallHistory::default()), admission.instance());
-        let waiting = admission.wait(1);
-        assert!(waiting.is_some() && admission.wait(1).is_none());
+        let history = Arc::default();
+        let waiting = admission.wait(&history, 1);
+        assert!(waiting.is_some() && admission.wait(&Arc::default(), 1).is_none());
         let usage = admission.usage();
         assert_eq!((usage.in_flight, usage.waiting, usage.instances), (1, 1, 1));
         drop((call, instance, waiting));

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pointwork_core::{Clock, Sharded};
 
 use crate::Breaker;
+use crate::limits::ModuleLimits;
 use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened};
+use crate::scheduling::held_places::HeldPlaces;
 use crate::scheduling::status::{HeldBack, HeldBackState};
 
 /// The interval of [`CallHistories::tick`].
@@ -44,8 +46,12 @@ pub(crate) struct CallHistory {
     loops: AtomicU32,
     /// The number of ticks for which calls still count as crashing often.
     crashing: AtomicU32,
+    /// The number of ticks for which calls still count as computing for long.
+    computing: AtomicU32,
     /// The number of ticks for which the handler still counts as called.
     called: AtomicU32,
+    /// The places in instances that the calls hold.
+    pub(super) places: HeldPlaces,
     streams: AtomicBool,
 }
 
@@ -94,6 +100,31 @@ impl CallHistory {
         self.crashing.load(Ordering::Relaxed) > 0
     }
 
+    /// A call computed for longer than one time slice.
+    pub(crate) fn computed_long(&self) {
+        self.computing.store(MEMORY, Ordering::Relaxed);
+    }
+
+    /// Whether calls compute for longer than one time slice, or did so recently. Such a call has an instance to itself while it runs.
+    pub(crate) fn computes_long(&self) -> bool {
+        self.computing.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a call needs an instance to itself.
+    pub(crate) fn runs_alone(&self) -> bool {
+        self.crashes_often() || self.computes_long()
+    }
+
+    /// Whether slow calls hold as many places in instances as they may, so that the next call has to wait.
+    pub(crate) fn holds_its_share(&self, limits: &ModuleLimits, now: Instant) -> bool {
+        self.places.are_taken(limits, now, self.computes_long())
+    }
+
+    /// The places in instances that the calls hold.
+    pub(crate) fn places(&self) -> &HeldPlaces {
+        &self.places
+    }
+
     /// A call began to wait for its client.
     pub(crate) fn streamed(&self) {
         self.streams.store(true, Ordering::Relaxed);
@@ -107,13 +138,14 @@ impl CallHistory {
 
     /// Called every [`TICK`]. Returns whether its calls began to crash often.
     fn tick(&self) -> bool {
-        // Only this function decreases the two.
+        // Only this function decreases them.
         let decrease = |ticks: &AtomicU32| {
             ticks.store(ticks.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         };
         if self.looping.load(Ordering::Relaxed) == 0 {
             decrease(&self.loops);
         }
+        decrease(&self.computing);
         let calls = self.calls.all().map(|calls| calls.load(Ordering::Relaxed)).sum();
         let now = (calls, self.crashes.load(Ordering::Relaxed));
         let last = std::mem::replace(&mut *self.last.lock(), now);

@@ -6,6 +6,7 @@ pub(crate) mod call_history;
 pub(crate) mod driver_slot;
 pub(crate) mod epoch;
 pub(crate) mod fibers;
+pub(crate) mod held_places;
 pub(crate) mod meter;
 pub(crate) mod signals;
 pub(crate) mod status;

@@ -25,6 +25,7 @@ cases![
     a_trap_retires_its_own_instance_only: A1, E1;
     a_handler_that_crashes_often_leaves_the_instances_to_the_others: A1, E1 moves clock;
     a_handler_that_crashes_often_shares_no_instance [RustAsync]: A1, E1, H1 moves clock;
+    slow_calls_leave_a_quarter_of_the_instances_to_other_routes: A1, E7 moves clock;
     instances_go_away_when_they_are_idle: A1 moves clock;
 ];
 
@@ -121,7 +122,7 @@ async fn a_shared_instance_serves_requests_side_by_side(harness: Harness) -> Res
     for (isolation, expected) in expected {
         let gate = watch::Gate::new();
         // Calls go to an instance that no thread runs at the moment: one instance has to take them all.
-        let instances = if expected == ["0", "1"] { 1 } else { 2 };
+        let instances = if expected == ["0", "1"] { 1 } else { 3 };
         let options = ModuleOptions::new().limits(ModuleLimits::new().instances(instances));
         let options = isolation.into_iter().fold(options, ModuleOptions::isolation);
         let live = harness.start(waiting(&harness, options, &gate).await?).await?;
@@ -239,6 +240,35 @@ async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Re
     let reply = waiting.await??;
     assert_eq!(reply.status, 200, "{}", reply.text());
     live.shutdown().await;
+    Ok(())
+}
+
+async fn slow_calls_leave_a_quarter_of_the_instances_to_other_routes(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let (gate, time) = (watch::Gate::new(), TestClock::new());
+        let limits = ModuleLimits::new().instances(4).in_flight(1).queue(4);
+        let options = ModuleOptions::new().limits(limits);
+        let live = harness.start(counting(form, options, &gate).timed(&time)).await?;
+        let client = *live;
+        let ask = || tokio::spawn(async move { client.get("/held").await });
+        let mut held: Vec<_> = (0..3).map(|_| ask()).collect();
+        gate.arrived(3).await?;
+        time.advance(Duration::from_millis(101)).await;
+        // An instance is free, and not for these.
+        held.extend((0..3).map(|_| ask()));
+        until("they wait", || {
+            status(&live).is_ok_and(|status| status.usage.waiting == 3)
+        })
+        .await?;
+        assert_eq!(client.get("/held").await?.status, 503, "{form}: three quarters of the queue are full");
+        counts(&live, &["1", "2", "3"]).await?;
+        assert_eq!(status(&live)?.usage.instances, 4, "{form}");
+        gate.open();
+        for held in held {
+            assert_eq!(held.await??.status, 200, "{form}");
+        }
+        live.shutdown().await;
+    }
     Ok(())
 }
 

@@ -25,6 +25,7 @@ cases![
     a_module_without_room_for_its_instances_is_refused: A1, S2;
     every_instance_of_the_pool_may_have_many_core_instances [Js]: A1;
     a_loop_holds_up_no_later_call_of_its_module [RustAsync]: A1, H1;
+    loops_leave_an_instance_to_other_routes [RustAsync]: A1, E7;
     queued_calls_of_clients_that_left_keep_nothing [RustAsync]: A1, H7;
     a_call_whose_client_left_keeps_its_place_until_it_ends [RustAsync]: A1, H7;
     a_reply_goes_on_when_the_deadline_of_a_neighbour_passes [RustAsync]: A1, H7;
@@ -204,6 +205,33 @@ async fn a_loop_holds_up_no_later_call_of_its_module(harness: Harness) -> Result
         assert_eq!(looping.await??.status, 504);
         // Its client is gone, the loop is not.
         assert_eq!(client.get("/health").await?.status, 200);
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a loop is slow once it has lasted for some real time"
+)]
+async fn loops_leave_an_instance_to_other_routes(harness: Harness) -> Result<()> {
+    let gate = watch::Gate::new();
+    gate.open();
+    let live = shared(&harness, &gate, looping().instances(2)).await?;
+    let client = *live;
+    let begin_a_loop = || tokio::spawn(async move { client.get("/waits/1/loops").await });
+    let mut loops = vec![begin_a_loop()];
+    gate.arrived(1).await?;
+    // Longer than the age of a slow call.
+    sleep(Duration::from_millis(150)).await;
+    loops.extend((0..3).map(|_| begin_a_loop()));
+    for _ in 0..10 {
+        assert_eq!(client.get("/health").await?.status, 200);
+        assert_eq!(client.get("/waits/0").await?.status, 200);
+    }
+    for looping in loops {
+        let status = looping.await??.status;
+        assert!(matches!(status, 503 | 504), "{status}");
     }
     live.shutdown().await;
     Ok(())

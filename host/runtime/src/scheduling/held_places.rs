@@ -1,0 +1,234 @@
+//! The places in instances that the calls of one handler or listener hold. A handler whose calls are slow gets no more than three
+//! quarters of the instances of its module, so that the others go on.
+//!
+//! The thresholds are absolute: relative ones could be trained by an attacker, whose calls would make slow what is slow elsewhere.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use pointwork_core::{Shard, Sharded};
+use tokio::sync::{Mutex as Line, MutexGuard, Notify};
+
+use crate::limits::ModuleLimits;
+use crate::scheduling::call_history::CallHistory;
+
+/// A call that is older makes its handler slow.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// See the [module](self). A call of the asynchronous form holds one place of its instance, or all of them.
+#[derive(Default)]
+pub(crate) struct HeldPlaces {
+    held: Sharded<Mutex<Vec<Held>>>,
+    /// Held by the first of the calls that wait until their handler has a place.
+    line: Line<()>,
+    /// The number of calls that wait for an instance.
+    waiting: AtomicUsize,
+    freed: Notify,
+}
+
+/// What one call holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Held {
+    since: Instant,
+    places: usize,
+}
+
+/// Places that a call holds until it is dropped.
+pub(crate) struct HeldPlace {
+    history: Shard<Arc<CallHistory>>,
+    /// The shard that counts them.
+    shard: Shard<Mutex<Vec<Held>>>,
+    held: Held,
+}
+
+/// The most places that a handler with slow calls has.
+fn most(limits: &ModuleLimits) -> usize {
+    most_instances(limits).saturating_mul(limits.in_flight)
+}
+
+/// Whether the calls of one handler can have taken its places, if so many instances exist.
+pub(crate) fn can_be_taken(limits: &ModuleLimits, instances: usize) -> bool {
+    limits.instances > 1 && instances >= most_instances(limits)
+}
+
+/// The most instances that a handler with slow calls has.
+pub(crate) fn most_instances(limits: &ModuleLimits) -> usize {
+    (limits.instances.saturating_mul(3) / 4).max(1)
+}
+
+impl HeldPlaces {
+    /// A call of that history takes places.
+    pub(crate) fn hold(history: &Shard<Arc<CallHistory>>, places: usize, since: Instant) -> HeldPlace {
+        let shard = history.places.held.local().clone();
+        let held = Held { since, places };
+        shard.lock().push(held);
+        HeldPlace {
+            history: history.clone(),
+            shard,
+            held,
+        }
+    }
+
+    /// Whether the calls hold as many places as slow calls may, and one of them is older than [`SLOW`], or they `compute_long`.
+    pub(super) fn are_taken(&self, limits: &ModuleLimits, now: Instant, compute_long: bool) -> bool {
+        let (mut places, mut is_slow) = (0, compute_long);
+        for held in self.held.all() {
+            for held in held.lock().iter() {
+                places += held.places;
+                is_slow |= now.saturating_duration_since(held.since) > SLOW;
+            }
+        }
+        is_slow && places >= most(limits)
+    }
+
+    /// Whether calls wait for an instance.
+    pub(crate) fn are_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a call of that history that waits for an instance; `None` if so many wait already that they would fill three quarters of
+    /// a queue.
+    pub(super) fn wait(history: &Arc<CallHistory>, queue: usize) -> Option<WaitingCall> {
+        let before = history.places.waiting.fetch_add(1, Ordering::SeqCst);
+        let waiting = WaitingCall(history.clone());
+        (before < queue - queue / 4).then_some(waiting)
+    }
+
+    /// Waits in the line of the handler. No other call of the handler passes before the result is dropped.
+    ///
+    /// # Cancel safety
+    /// Cancelled, the call leaves the line.
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        Turn {
+            freed: &self.freed,
+            _first: self.line.lock().await,
+        }
+    }
+}
+
+/// The first of the calls that wait for places of their handler.
+pub(crate) struct Turn<'a> {
+    freed: &'a Notify,
+    _first: MutexGuard<'a, ()>,
+}
+
+impl Turn<'_> {
+    /// Waits until places are not `taken`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub(crate) async fn until_free(&self, taken: impl Fn() -> bool) {
+        loop {
+            let freed = self.freed.notified();
+            // A call that ends tells this one, or holds nothing any more.
+            fence(Ordering::SeqCst);
+            if !taken() {
+                return;
+            }
+            freed.await;
+        }
+    }
+}
+
+impl Drop for HeldPlace {
+    fn drop(&mut self) {
+        let mut held = self.shard.lock();
+        // Equal ones are one like the other.
+        if let Some(at) = held.iter().position(|held| *held == self.held) {
+            held.swap_remove(at);
+        }
+        drop(held);
+        fence(Ordering::SeqCst);
+        if self.history.places.are_awaited() {
+            self.history.places.freed.notify_one();
+        }
+    }
+}
+
+/// Counts a call that waits for an instance, until it is dropped.
+pub(crate) struct WaitingCall(Arc<CallHistory>);
+
+impl Drop for WaitingCall {
+    fn drop(&mut self) {
+        self.0.places.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use pointwork_test_clock::TestClock;
+
+    use super::*;
+
+    fn history() -> Shard<Arc<CallHistory>> {
+        Sharded::of(Arc::<CallHistory>::default()).local().clone()
+    }
+
+    #[test]
+    fn a_slow_handler_has_three_quarters_of_the_instances() {
+        for (instances, expected) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (8, 6), (128, 96)] {
+            let limits = ModuleLimits::new().instances(instances);
+            assert_eq!(most_instances(&limits), expected, "{instances}");
+        }
+    }
+
+    #[test]
+    fn places_are_taken_once_a_call_is_slow() {
+        let (time, history) = (TestClock::new(), history());
+        let limits = ModuleLimits::new().instances(4).in_flight(1);
+        let now = || time.clock().now();
+        let held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, 1, now())).collect();
+        assert!(!history.holds_its_share(&limits, now()), "none is slow");
+        time.advance_blocking(SLOW);
+        assert!(!history.holds_its_share(&limits, now()), "not yet");
+        time.advance_blocking(Duration::from_millis(1));
+        assert!(history.holds_its_share(&limits, now()));
+        let further = HeldPlaces::hold(&history, 1, now());
+        drop(held);
+        assert!(!history.holds_its_share(&limits, now()), "one is left");
+        drop(further);
+    }
+
+    #[test]
+    fn places_are_taken_by_calls_that_compute() {
+        let (time, history) = (TestClock::new(), history());
+        let limits = ModuleLimits::new().instances(4).in_flight(8);
+        let now = || time.clock().now();
+        let _held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, 8, now())).collect();
+        assert!(!history.holds_its_share(&limits, now()));
+        history.computed_long();
+        assert!(history.holds_its_share(&limits, now()));
+    }
+
+    #[test]
+    fn calls_wait_in_line_for_places() {
+        let (time, history) = (TestClock::new(), history());
+        let limits = ModuleLimits::new().instances(1).in_flight(1);
+        history.computed_long();
+        let held = HeldPlaces::hold(&history, 1, time.clock().now());
+        let taken = || history.holds_its_share(&limits, time.clock().now());
+        let turn = async || {
+            let turn = history.places.turn().await;
+            turn.until_free(taken).await;
+            turn
+        };
+        let _waiting = [(); 2].map(|()| HeldPlaces::wait(&history, 2).expect("the queue has room"));
+        assert!(HeldPlaces::wait(&history, 2).is_none());
+        let (mut first, mut second) = (pin!(turn()), pin!(turn()));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        drop(held);
+        let passed = first.as_mut().poll(&mut context);
+        assert!(passed.is_ready());
+        assert!(second.as_mut().poll(&mut context).is_pending(), "one at a time");
+        drop(passed);
+        assert!(second.as_mut().poll(&mut context).is_ready());
+    }
+}
