@@ -83,6 +83,12 @@ limits! {
         ///
         /// If it is `None` or longer, the application's limit holds: [`RouterOptions::body_limit`](crate::RouterOptions).
         body: Option<u64> = bytes(none) as "body";
+        /// The longest request body with JSON that is held in memory; 413 past it. A body without `content-type` counts as JSON.
+        json_body: u64 = bytes(1 MiB) as "json-body";
+        /// The number of values (scalars, arrays and objects) in a request body with JSON that is held in memory; 413 past it.
+        ///
+        /// A short text may stand for many values, and each takes memory of the instance.
+        json_values: usize = count(100_000) as "json-values";
         /// The longest request body that a handler takes chunk by chunk; 413 past it.
         ///
         /// If it is `None` or longer, the application's limit holds:

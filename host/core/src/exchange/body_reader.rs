@@ -9,6 +9,8 @@ use bytes::Bytes;
 use http_body::Body as HttpBody;
 
 use super::body::{Body, BodyError};
+use super::handler::RequestLimits;
+use super::json_body;
 use crate::events::caller::Caller;
 use crate::{Charge, Crash, CrashKind, Failure, FailureCode, MemoryAccount, MemoryExceeded};
 
@@ -105,14 +107,54 @@ pub(crate) struct BodyLimits {
     pub(crate) body: u64,
     /// As much may be read chunk by chunk.
     pub(crate) stream_body: u64,
+    /// `None` if the body is no JSON, or JSON has no limits of its own.
+    pub(crate) json: Option<JsonLimits>,
+}
+
+/// The limits of a request body with JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JsonLimits {
+    /// Whether `body` is the limit for JSON.
+    is_narrower: bool,
+    values: usize,
 }
 
 impl BodyLimits {
+    /// The request declares JSON.
+    pub(super) fn narrow_for_json(&mut self, limits: &RequestLimits) {
+        let is_narrower = limits.json_body.is_some_and(|json| json < self.body);
+        if is_narrower {
+            self.body = limits.json_body.unwrap_or(self.body);
+        }
+        self.json = Some(JsonLimits {
+            is_narrower,
+            values: limits.json_values.unwrap_or(usize::MAX),
+        });
+    }
+
+    /// Checks a whole body.
+    ///
+    /// # Errors
+    /// It has too many JSON values, which is reported.
+    pub(super) fn check_values(self, body: &[u8], caller: Option<&Caller>) -> Result<(), Failure> {
+        let Some(JsonLimits { values, .. }) = self.json else {
+            return Ok(());
+        };
+        // No text has more values than bytes.
+        if body.len() <= values || json_body::values(body) <= values {
+            return Ok(());
+        }
+        let message = format!("the request body has more than {values} JSON values, the limit `json-values`");
+        Err(too_large(message, "json-values", caller))
+    }
+
     /// The failure for a body that broke off. One that is too long is reported.
     pub(crate) fn failed(self, error: &BodyError, caller: Option<&Caller>) -> Failure {
         let (limit, name, hint) = match *error {
             BodyError::TooLarge { limit: Some(limit) } if limit == self.body => {
-                (limit, "body", "; a handler may take longer ones as a `stream`")
+                let is_json = self.json.is_some_and(|json| json.is_narrower);
+                let name = if is_json { "json-body" } else { "body" };
+                (limit, name, "; a handler may take longer ones as a `stream`")
             }
             BodyError::TooLarge { limit: Some(limit) } if limit == self.stream_body => (limit, "stream-body", ""),
             BodyError::Overloaded(exceeded) => {
@@ -122,11 +164,16 @@ impl BodyLimits {
             _ => return Failure::from(error),
         };
         let message = format!("the request body is longer than {limit} bytes, the limit `{name}`{hint}");
-        if let Some(caller) = caller {
-            caller.report(Crash::new(CrashKind::Limit, &*message).at_limit(name));
-        }
-        Failure::of(FailureCode::TOO_LARGE, message)
+        too_large(message, name, caller)
     }
+}
+
+/// The failure for a body past that limit, which is reported.
+fn too_large(message: String, limit: &'static str, caller: Option<&Caller>) -> Failure {
+    if let Some(caller) = caller {
+        caller.report(Crash::new(CrashKind::Limit, &*message).at_limit(limit));
+    }
+    Failure::of(FailureCode::TOO_LARGE, message)
 }
 
 /// Reads a request body chunk by chunk, in chunks of a size that the reader chooses.
@@ -182,14 +229,18 @@ impl BodyReader {
         Poll::Ready(Ok(Some(self.rest.split_to(length))))
     }
 
-    /// Reads to the end, within the limit of what may be held in memory.
-    pub(crate) async fn read_all(mut self) -> Result<Bytes, Failure> {
+    /// Reads to the end, within the limits of what may be held in memory. A body that `is_checked` was whole before.
+    pub(crate) async fn read_all(mut self, is_checked: bool) -> Result<Bytes, Failure> {
         let body = std::mem::take(&mut self.body);
         let bytes = match Collect::new(body, self.limits.body) {
             Ok(collect) => collect.await,
             Err(error) => Err(error),
         };
-        bytes.map(|(bytes, _)| bytes).map_err(|error| self.failed(&error))
+        let (bytes, _) = bytes.map_err(|error| self.failed(&error))?;
+        if !is_checked {
+            self.limits.check_values(&bytes, self.caller.as_ref())?;
+        }
+        Ok(bytes)
     }
 
     fn failed(&mut self, error: &BodyError) -> Failure {

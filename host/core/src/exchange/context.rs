@@ -135,6 +135,11 @@ impl Context {
         self.exchange.body_mode
     }
 
+    /// The length of the body that has arrived whole and waits in memory, in bytes: 0 if it is taken or comes chunk by chunk.
+    pub fn body_in_memory(&self) -> usize {
+        self.exchange.body_in_memory()
+    }
+
     /// A path parameter, percent-decoded (spec P4, P8).
     pub fn param(&self, name: &str) -> Option<&str> {
         self.exchange.params.get(name)
@@ -211,7 +216,8 @@ impl Context {
     /// # Cancel safety
     /// Not cancel safe: a body that was begun is lost.
     pub async fn bytes(&self) -> Result<Bytes, Failure> {
-        self.open_body()?.read_all().await
+        let is_checked = self.body_mode() == BodyMode::Whole;
+        self.open_body()?.read_all(is_checked).await
     }
 
     /// The whole request body as text.

@@ -114,13 +114,16 @@ impl Dispatch {
             return None;
         };
         let (caller, body_limits) = (&self.exchange.caller, self.exchange.body_limits);
-        let put = result
-            .map_err(|error| self.exchange.span.in_scope(|| body_limits.failed(&error, Some(caller))))
-            .and_then(|(bytes, charge)| {
-                let needed = "the request bodies that the module was given and has not taken need";
-                let put = self.exchange.put_body(bytes, charge);
-                put.map_err(|exceeded| overloaded(needed, exceeded, Some(caller)))
-            });
+        let checked = self.exchange.span.in_scope(|| {
+            let (bytes, charge) = result.map_err(|error| body_limits.failed(&error, Some(caller)))?;
+            body_limits.check_values(&bytes, Some(caller))?;
+            Ok((bytes, charge))
+        });
+        let put = checked.and_then(|(bytes, charge)| {
+            let needed = "the request bodies that the module was given and has not taken need";
+            let put = self.exchange.put_body(bytes, charge);
+            put.map_err(|exceeded| overloaded(needed, exceeded, Some(caller)))
+        });
         self.work = match put {
             Ok(()) => Work::start(&self.exchange, &*handler.clone()),
             Err(failure) => {

@@ -65,6 +65,10 @@ pub struct RequestLimits {
     pub deadline: Option<Duration>,
     /// The longest request body that is held in memory, in bytes; 413 past it.
     pub body: Option<u64>,
+    /// The longest request body with JSON that is held in memory, in bytes; 413 past it. A body without `content-type` counts as JSON.
+    pub json_body: Option<u64>,
+    /// The number of values in a request body with JSON that is held in memory; 413 past it.
+    pub json_values: Option<usize>,
     /// The longest request body that is read chunk by chunk, in bytes; 413 past it.
     pub stream_body: Option<u64>,
     /// The size of all header names and values together, in bytes; 431 past it.

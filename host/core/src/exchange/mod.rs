@@ -9,6 +9,7 @@ mod end_gate;
 pub(crate) mod finish;
 pub(crate) mod forwarded;
 pub(crate) mod handler;
+mod json_body;
 pub(crate) mod options;
 mod pace;
 mod reply_cell;

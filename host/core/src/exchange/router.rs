@@ -15,12 +15,13 @@ use ipnet::IpNet;
 use parking_lot::Mutex;
 use tracing::Span;
 
-use super::body::{Body, BodyError};
+use super::body::Body;
 use super::body_reader::{ArrivedBody, BodyLimits, Collect};
 use super::dispatch::Dispatch;
 use super::durations::{RequestDurations, TableDurations};
 use super::finish::finish;
 use super::handler::{BodyMode, Handler, RequestLimits, error_reply, failure_reply};
+use super::json_body;
 use super::options::RouterOptions;
 use super::reply_cell::ReplyCell;
 use super::request_memory::{RequestMemory, TableMemory};
@@ -294,6 +295,14 @@ impl Router {
         let nested = parts.extensions.get().copied().unwrap_or_default();
         let chain = Chain::of_request(time.map(|time| arrived + time), origin, nested, bus.gate());
         let set_by_middleware = parts.extensions.get::<Extensions>().cloned();
+        let mut body_limits = BodyLimits {
+            body: narrower(limits.body, Some(options.body_limit)),
+            stream_body: narrower(limits.stream_body, options.stream_body_limit),
+            json: None,
+        };
+        if json_body::is_declared(&parts.headers) {
+            body_limits.narrow_for_json(limits);
+        }
         Exchange {
             arrived,
             method: parts.method,
@@ -305,10 +314,7 @@ impl Router {
             params,
             caller: bus.caller_in(chain),
             body_mode: limits.body_mode,
-            body_limits: BodyLimits {
-                body: narrower(limits.body, Some(options.body_limit)),
-                stream_body: narrower(limits.stream_body, options.stream_body_limit),
-            },
+            body_limits,
             body: Mutex::new(None),
             bodies_of_module: None,
             head_charges: <[Charge; 2]>::default(),
@@ -360,8 +366,7 @@ impl Router {
                 self.shared.executor.local(),
             )
             .counted(self.memory.bodies());
-        let taken = take(body, exchange.body_mode, *body_limits);
-        let (body, missing) = taken.map_err(|error| body_limits.failed(&error, Some(caller)))?;
+        let (body, missing) = take(body, exchange.body_mode, *body_limits, caller)?;
         if missing.is_some() {
             exchange.bodies_of_module = self.memory.bodies_of_module(route).cloned();
         }
@@ -409,15 +414,24 @@ impl FoundRoute {
 /// The body that the handler can read at once, and the one that has to arrive before it runs.
 ///
 /// # Errors
-/// The body declares that it is longer than its limit.
-fn take(body: Body, mode: BodyMode, limits: BodyLimits) -> Result<(Option<Body>, Option<Collect>), BodyError> {
+/// The body is past a limit, which is reported.
+fn take(
+    body: Body,
+    mode: BodyMode,
+    limits: BodyLimits,
+    caller: &crate::Caller,
+) -> Result<(Option<Body>, Option<Collect>), Failure> {
+    let failed = |error| limits.failed(&error, Some(caller));
     Ok(match mode {
         BodyMode::None => (None, None),
-        BodyMode::Stream => (Some(body.limited(limits.stream_body)?), None),
-        BodyMode::Whole => match body.limited(limits.body)?.try_into_bytes() {
-            Ok(bytes) => (Some(bytes.into()), None),
+        BodyMode::Stream => (Some(body.limited(limits.stream_body).map_err(failed)?), None),
+        BodyMode::Whole => match body.limited(limits.body).map_err(failed)?.try_into_bytes() {
+            Ok(bytes) => {
+                limits.check_values(&bytes, Some(caller))?;
+                (Some(bytes.into()), None)
+            }
             Err(chunks) if chunks.is_end_stream() => (Some(Body::empty()), None),
-            Err(chunks) => (None, Some(Collect::new(chunks, limits.body)?)),
+            Err(chunks) => (None, Some(Collect::new(chunks, limits.body).map_err(failed)?)),
         },
     })
 }

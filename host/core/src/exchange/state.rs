@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode, Uri, Version};
+use http_body::Body as _;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use tracing::Span;
@@ -137,6 +138,16 @@ impl Exchange {
     /// The request body, once.
     pub(crate) fn take_body(&self) -> Option<ArrivedBody> {
         self.body.lock().take()
+    }
+
+    /// The length of the body that waits in memory.
+    pub(crate) fn body_in_memory(&self) -> usize {
+        if self.body_mode != BodyMode::Whole {
+            return 0;
+        }
+        let body = self.body.lock();
+        let length = body.as_ref().and_then(|body| body.body.size_hint().exact());
+        length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX))
     }
 
     /// Puts the body there that has arrived for the handler.

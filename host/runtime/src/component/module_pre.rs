@@ -73,8 +73,10 @@ impl ModulePre {
     /// An instance in a store.
     pub(crate) async fn instantiate(&self, store: &mut Store<Guest>) -> wasmtime::Result<Instance> {
         let instance = self.instance_pre.instantiate_async(&mut *store).await?;
+        let guest = store.data_mut();
+        guest.limits.made();
         // What it printed is no part of the first line of a call.
-        store.data_mut().end_lines();
+        guest.end_lines();
         self.version.admission.instantiated();
         Ok(instance)
     }

@@ -10,6 +10,8 @@ pub(crate) struct Limiter {
     table_elements: usize,
     /// The size of all memories of the instance together, in bytes.
     used: usize,
+    /// That size when the instance was made.
+    initial: usize,
     /// The last refusal of the call.
     pub(crate) refused: Option<Exceeded>,
 }
@@ -31,8 +33,19 @@ impl Limiter {
             memory,
             table_elements,
             used: 0,
+            initial: 0,
             refused: None,
         }
+    }
+
+    /// The instance was made.
+    pub(crate) fn made(&mut self) {
+        self.initial = self.used;
+    }
+
+    /// Whether calls grew the memories beyond half of the limit. A memory never shrinks, so another instance takes the place of this one.
+    pub(crate) fn has_grown(&self) -> bool {
+        self.used > self.initial && self.used > self.memory / 2
     }
 
     /// Forgets earlier refusals.
@@ -80,6 +93,20 @@ mod tests {
         assert!(limiter.memory_growing(60, 70, None).unwrap());
         assert!(limiter.memory_growing(0, 30, None).unwrap());
         assert_eq!(limiter.refused, None);
+    }
+
+    #[test]
+    fn an_instance_has_grown_by_its_calls_alone() {
+        let mut limiter = Limiter::new(100, 10);
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        limiter.made();
+        assert!(!limiter.has_grown());
+        assert!(limiter.memory_growing(60, 61, None).unwrap());
+        assert!(limiter.has_grown());
+        let mut limiter = Limiter::new(100, 10);
+        limiter.made();
+        assert!(limiter.memory_growing(0, 50, None).unwrap());
+        assert!(!limiter.has_grown(), "half");
     }
 
     #[test]

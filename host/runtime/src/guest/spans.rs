@@ -275,7 +275,11 @@ pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<bool
         return Ok(call.is_some());
     };
     let slice = Slice::ends(call);
-    if tasks.last_slice.replace(slice).is_some_and(|last| slice.goes_on_from(&last)) {
+    if tasks
+        .last_slice
+        .replace(slice)
+        .is_some_and(|last| slice.goes_on_from(&last))
+    {
         tasks.running[task].history.computed_long();
     }
     Ok(false)

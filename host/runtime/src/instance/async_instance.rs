@@ -33,10 +33,15 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// The time between two checks whether only abandoned calls are left in an instance.
 const NEIGHBOUR_PAUSE: Duration = Duration::from_millis(50);
 
+/// The part of the limit `memory` that the bodies of the calls of an instance take together, unless one alone takes more.
+const BODIES: usize = 16;
+
 /// The state that an instance shares with its pool and its callers.
 pub(crate) struct InstanceState {
     /// Calls that the guest has not ended, whether somebody waits for them or not.
     in_flight: AtomicUsize,
+    /// The length of their request bodies and payloads together, in bytes.
+    bodies: AtomicUsize,
     /// The histories of these calls, as far as the guest has begun them.
     running: Mutex<Vec<Shard<Arc<CallHistory>>>>,
     /// The history of the call because of which the instance is given up.
@@ -75,10 +80,11 @@ enum Offered {
 }
 
 impl InstanceState {
-    /// An instance that begins with a call, which may have it to itself.
-    pub(super) fn with_a_call(is_exclusive: bool) -> Self {
+    /// An instance that begins with a call with a body of that length, which may have it to itself.
+    pub(super) fn with_a_call(body: usize, is_exclusive: bool) -> Self {
         Self {
             in_flight: AtomicUsize::new(1),
+            bodies: AtomicUsize::new(body),
             running: Mutex::default(),
             overdue: OnceLock::default(),
             served: AtomicU64::new(1),
@@ -115,15 +121,22 @@ impl InstanceState {
         places.min(usize::try_from(calls).unwrap_or(usize::MAX))
     }
 
-    /// It takes a call if it has room. Returns the number of calls that it took.
-    pub(super) fn begin_call(&self, limits: &ModuleLimits) -> Option<u64> {
-        // With the lock, an instance with one place is not given two calls.
-        let _offered = self.offered.lock();
-        (self.room(limits) > 0).then(|| self.count_call())
+    /// Whether it has memory for a body beside those of its calls. The guest decodes them, which takes a multiple of their lengths.
+    pub(super) fn has_memory(&self, body: usize, limits: &ModuleLimits) -> bool {
+        let bodies = self.bodies.load(Ordering::Relaxed);
+        bodies == 0 || body == 0 || bodies.saturating_add(body) <= limits.memory / BODIES
     }
 
-    fn count_call(&self) -> u64 {
+    /// It takes a call with a body of that length if it has room. Returns the number of calls that it took.
+    pub(super) fn begin_call(&self, body: usize, limits: &ModuleLimits) -> Option<u64> {
+        // With the lock, an instance with one place is not given two calls.
+        let _offered = self.offered.lock();
+        (self.room(limits) > 0 && self.has_memory(body, limits)).then(|| self.count_call(body))
+    }
+
+    fn count_call(&self, body: usize) -> u64 {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.bodies.fetch_add(body, Ordering::Relaxed);
         self.served.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -148,8 +161,9 @@ impl InstanceState {
         }
         call.taken_by(self, if is_exclusive { limits.in_flight } else { 1 }, now);
         self.is_exclusive.store(is_exclusive, Ordering::Relaxed);
+        let body = call.body();
         *offered = Offered::Call(call);
-        Ok(self.count_call())
+        Ok(self.count_call(body))
     }
 
     /// Takes the call that was offered last, with which no other can be offered any more.
@@ -157,7 +171,7 @@ impl InstanceState {
         self.offered.lock().take(Offered::Shut)
     }
 
-    fn end_call(&self, history: &Shard<Arc<CallHistory>>, now: Instant) {
+    fn end_call(&self, history: &Shard<Arc<CallHistory>>, body: usize, now: Instant) {
         let mut running = self.running.lock();
         if let Some(at) = running.iter().position(|running| Arc::ptr_eq(running, history)) {
             running.swap_remove(at);
@@ -166,6 +180,7 @@ impl InstanceState {
         *self.last_call_ended.lock() = Some(now);
         self.busy.store(false, Ordering::Relaxed);
         self.is_exclusive.store(false, Ordering::Relaxed);
+        self.bodies.fetch_sub(body, Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -436,7 +451,7 @@ async fn run<C: Call>(
         held,
     } = queued;
     let export = C::export(exports);
-    let history = call.history().clone();
+    let (history, body) = (call.history().clone(), call.body());
     state.running.lock().push(history.clone());
     let (started, _slot) = accessor.with(|mut access| {
         access.as_context_mut().set_epoch_deadline(1);
@@ -460,11 +475,14 @@ async fn run<C: Call>(
         if guest.leaks(in_flight) && state.close() {
             guest.log_leak();
         }
+        if guest.limits.has_grown() {
+            state.close();
+        }
         raised
     });
     // Before the caller goes on: its next call finds the place.
     drop(held);
-    state.end_call(&history, pre.version.clock.now());
+    state.end_call(&history, body, pre.version.clock.now());
     // Nobody may wait for it.
     let _ = output.send(C::ended(results, raised, &history, &pre.version));
     Ok(())

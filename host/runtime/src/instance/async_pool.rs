@@ -260,7 +260,8 @@ impl AsyncPool {
         let has_no_room = is_alone || self.is_taken_by(&history, state.count());
         let room = if has_no_room { 0 } else { state.room(&self.pre) };
         let queue = state.queue(is_alone);
-        let waits = queue.len() > room && queue.back().is_some_and(|last| last.number == number);
+        let has_room = instance.is_some() && queue.len() <= room;
+        let waits = !has_room && queue.back().is_some_and(|last| last.number == number);
         if waits {
             let counted = self.pre.version.admission.wait(&history, self.pre.version.limits.queue);
             if counted.is_none() {
@@ -290,7 +291,8 @@ impl AsyncPool {
         let mut taken = None;
         queue.iter().position(|waiting| {
             let history = waiting.call.history();
-            let may = !taken.is_some_and(|taken| Arc::ptr_eq(taken, history)) && !self.is_taken_by(history, state.count());
+            let may =
+                !taken.is_some_and(|taken| Arc::ptr_eq(taken, history)) && !self.is_taken_by(history, state.count());
             if !may {
                 taken = Some(history);
             }
@@ -342,15 +344,21 @@ impl AsyncPool {
         if state.lacks_room && !std::mem::replace(&mut state.waits_for_room, true) {
             self.wait_for_room();
         }
-        self.first(state, false)?;
-        let with_room = state.open.iter().filter(|instance| instance.room(limits) > 0);
+        let first = self.first(state, false)?;
+        let body = state.queue[first].call.body();
+        let with_room = state.open.iter();
+        let with_room = with_room.filter(|instance| instance.room(limits) > 0 && instance.has_memory(body, limits));
         let here = self.here.local().lock().clone();
         let order = |instance: &Arc<InstanceState>| {
             let is_here = std::ptr::eq(here.as_ptr(), Arc::as_ptr(instance));
             (instance.is_run(), instance.in_flight(), !is_here)
         };
         let chosen = with_room.map(|instance| (order(instance), instance));
-        let ((is_run, ..), chosen) = chosen.min_by_key(|(order, _)| *order)?;
+        let Some(((is_run, ..), chosen)) = chosen.min_by_key(|(order, _)| *order) else {
+            // Those with room have no memory for the body.
+            self.start_from(state, false);
+            return None;
+        };
         let chosen = chosen.clone();
         // One instance for each processor, so that calls need not wait for each other.
         if is_run && state.count() < self.threads.processors() {
@@ -366,13 +374,16 @@ impl AsyncPool {
 
     /// Gives the first call that computes for long an idle instance, which it has to itself. Returns whether there was one.
     fn give_an_idle_one(self: &Arc<Self>, state: &mut PoolState) -> bool {
-        let Some(at) = self.first(state, true) else { return false };
+        let Some(at) = self.first(state, true) else {
+            return false;
+        };
         // The end of such a call is the end of its instance.
         if state.alone[at].call.history().crashes_often() {
             return false;
         }
-        let idle = state.open.iter().find(|instance| instance.in_flight() == 0).cloned();
-        let Some((instance, mut waiting)) = idle.zip(state.alone.remove(at)) else {
+        let idle = state.open.iter().find(|instance| instance.in_flight() == 0);
+        let Some(instance) = idle.cloned() else { return false };
+        let Some(mut waiting) = state.alone.remove(at) else {
             return false;
         };
         match instance.offer(waiting.call, true, &self.pre.version.limits, self.threads.now()) {
@@ -396,7 +407,9 @@ impl AsyncPool {
         if state.count() >= self.pre.version.limits.instances {
             return false;
         }
-        let Some(at) = self.first(state, is_alone) else { return false };
+        let Some(at) = self.first(state, is_alone) else {
+            return false;
+        };
         let Some(slot) = self.pre.tenancy.take() else {
             state.lacks_room = true;
             return false;
@@ -404,7 +417,7 @@ impl AsyncPool {
         let Some(mut first) = state.queue(is_alone).remove(at) else {
             return false;
         };
-        let instance = Arc::new(InstanceState::with_a_call(is_alone));
+        let instance = Arc::new(InstanceState::with_a_call(first.call.body(), is_alone));
         let places = if is_alone { self.pre.version.limits.in_flight } else { 1 };
         first.call.taken_by(&instance, places, self.threads.now());
         let crashes = first.call.history().crashes_often();
@@ -433,7 +446,14 @@ impl AsyncPool {
                 self.distribute_now(state);
                 return None;
             };
-            let served = instance.begin_call(&self.pre.version.limits)?;
+            let body = state.queue[first].call.body();
+            let Some(served) = instance.begin_call(body, &self.pre.version.limits) else {
+                if instance.room(&self.pre.version.limits) > 0 {
+                    // Another instance must have the memory for the body.
+                    self.distribute_now(state);
+                }
+                return None;
+            };
             let mut next = state.queue.remove(first)?;
             // Under the lock: a client that leaves finds its call in the queue or with an instance.
             next.call.taken_by(instance, 1, self.threads.now());

@@ -59,6 +59,9 @@ pub(crate) trait Call: Sized + Send + 'static {
         }
     }
 
+    /// The length of the body that waits in memory for the handler, or of the payload, in bytes.
+    fn body(&self) -> usize;
+
     /// The history of calls of the same handler or listener.
     fn history(&self) -> &Shard<Arc<CallHistory>>;
 
@@ -119,6 +122,13 @@ pub(crate) enum QueuedCall {
 }
 
 impl QueuedCall {
+    pub(super) fn body(&self) -> usize {
+        match self {
+            Self::Request(queued) => queued.call.body(),
+            Self::Event(queued) => queued.call.body(),
+        }
+    }
+
     pub(super) fn history(&self) -> &Arc<CallHistory> {
         match self {
             Self::Request(queued) => &queued.call.history,
@@ -160,6 +170,10 @@ impl Call for Request {
 
     fn crashed(crash: Crash) -> Outcome {
         Outcome::Crashed(Box::new(crash))
+    }
+
+    fn body(&self) -> usize {
+        self.context.body_in_memory()
     }
 
     fn raised(output: Outcome, Raised { crash, caller }: Raised) -> Outcome {
@@ -218,6 +232,13 @@ impl Call for Event {
 
     fn crashed(crash: Crash) -> Self::Output {
         Err(Failure::of_crash(crash))
+    }
+
+    fn body(&self) -> usize {
+        match &self.payload {
+            types::Payload::Json(text) => text.len(),
+            types::Payload::Bytes(binary) => binary.data.len(),
+        }
     }
 
     fn raised(output: Self::Output, Raised { crash, caller }: Raised) -> Self::Output {

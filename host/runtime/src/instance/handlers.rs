@@ -145,6 +145,8 @@ impl Handler for WasmHandler {
         limits.body_mode = self.body;
         limits.deadline = own.deadline;
         limits.body = own.body;
+        limits.json_body = Some(own.json_body);
+        limits.json_values = Some(own.json_values);
         limits.stream_body = own.stream_body;
         limits.headers = Some(own.headers);
         limits

@@ -119,7 +119,11 @@ impl SyncPool {
     }
 
     /// The slot of a call that streams, and the instance or room for it.
-    async fn admit(&self, streams: bool, history: &Arc<CallHistory>) -> Result<(Option<StreamPermit>, Found), Overload> {
+    async fn admit(
+        &self,
+        streams: bool,
+        history: &Arc<CallHistory>,
+    ) -> Result<(Option<StreamPermit>, Found), Overload> {
         let mut slot = None;
         if !history.places().are_awaited() && !self.is_taken_by(history) {
             slot = Some(self.pre.version.streams.take_if(streams).await?);
@@ -220,7 +224,8 @@ impl SyncPool {
             return guest.log_leak();
         }
         instance.served += 1;
-        let is_used_up = instance.single_use || instance.served >= self.pre.version.limits.reuse;
+        let has_grown = guest.limits.has_grown();
+        let is_used_up = has_grown || instance.single_use || instance.served >= self.pre.version.limits.reuse;
         if !is_used_up && !self.pre.is_retired() && !self.pre.tenancy.is_wanted() {
             instance.idle_since = self.threads.now();
             self.idle.local().lock().push(instance);
@@ -239,7 +244,12 @@ impl SyncPool {
 }
 
 /// Runs a call, which holds its instance from the first time that the call does not end at once.
-async fn holding<T>(calling: impl Future<Output = T>, history: &Shard<Arc<CallHistory>>, places: usize, clock: &Clock) -> T {
+async fn holding<T>(
+    calling: impl Future<Output = T>,
+    history: &Shard<Arc<CallHistory>>,
+    places: usize,
+    clock: &Clock,
+) -> T {
     let mut calling = pin!(calling);
     let (mut held, mut slices) = (None, 0_u32);
     poll_fn(|cx| {

@@ -10,11 +10,12 @@ use pointwork_test_clock::real::until;
 
 use super::{SHOP, TICK, status, watch};
 use crate::case::{Harness, Live, cases};
+use crate::client::Request;
 use crate::fixtures::Fixture;
 use crate::flavor::Flavor;
 use crate::guest::{Controller, End, Guest, Program, Step};
 use crate::languages::expect_quick_instances;
-use crate::subject::AppSpec;
+use crate::subject::{AppSpec, Limits};
 
 cases![
     host;
@@ -26,6 +27,8 @@ cases![
     a_handler_that_crashes_often_leaves_the_instances_to_the_others: A1, E1 moves clock;
     a_handler_that_crashes_often_shares_no_instance [RustAsync]: A1, E1, H1 moves clock;
     slow_calls_leave_a_quarter_of_the_instances_to_other_routes: A1, E7 moves clock;
+    bodies_of_an_instance_fit_its_memory_together: A1, H25;
+    an_instance_that_has_grown_is_replaced: A1, H25;
     instances_go_away_when_they_are_idle: A1 moves clock;
 ];
 
@@ -260,13 +263,78 @@ async fn slow_calls_leave_a_quarter_of_the_instances_to_other_routes(harness: Ha
             status(&live).is_ok_and(|status| status.usage.waiting == 3)
         })
         .await?;
-        assert_eq!(client.get("/held").await?.status, 503, "{form}: three quarters of the queue are full");
+        assert_eq!(
+            client.get("/held").await?.status,
+            503,
+            "{form}: three quarters of the queue are full"
+        );
         counts(&live, &["1", "2", "3"]).await?;
         assert_eq!(status(&live)?.usage.instances, 4, "{form}");
         gate.open();
         for held in held {
             assert_eq!(held.await??.status, 200, "{form}");
         }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// The limit `memory` of the cases that fill it.
+const MEMORY: usize = 16 * 1024 * 1024;
+
+async fn bodies_of_an_instance_fit_its_memory_together(harness: Harness) -> Result<()> {
+    let gate = watch::Gate::new();
+    let mut limits = ModuleLimits::new().instances(1).queue_wait(Duration::from_secs(60));
+    limits.memory = MEMORY;
+    let things = Controller::new("Things", "/").post("it", Program::new().call("app:gate").step(Step::Body));
+    let module = Flavor::AsyncModule.form(Guest::with(things)).build();
+    let app = AppSpec::new().load_with(SHOP, module, ModuleOptions::new().limits(limits));
+    let app = app.gate("gate", &gate).limits(Limits {
+        body: Some(MEMORY as u64),
+        ..Limits::default()
+    });
+    let live = harness.start(app).await?;
+    let client = *live;
+    let memory = MEMORY + crate::languages::memory();
+    let send = |length: usize| {
+        let request = Request::new("POST", "/it").header("content-type", "text/plain");
+        tokio::spawn(async move { client.send(request.body(vec![b'x'; length])).await })
+    };
+    // One sixteenth of the memory for all of them, or one that is longer.
+    let longer = send(memory / 16 + 1);
+    gate.arrived(1).await?;
+    let empty = send(0);
+    gate.arrived(1).await?;
+    let others = [send(memory / 32), send(memory / 32), send(1)];
+    until("they wait for memory", || {
+        status(&live).is_ok_and(|status| status.usage.waiting == others.len())
+    })
+    .await?;
+    gate.open();
+    for reply in [longer, empty].into_iter().chain(others) {
+        assert_eq!(reply.await??.status, 200);
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn an_instance_that_has_grown_is_replaced(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let mut limits = ModuleLimits::new().instances(1).queue_wait(Duration::from_secs(60));
+        limits.memory = MEMORY;
+        let grows = Program::new().say(&"x".repeat(1024)).step(Step::Double(13));
+        let things = Controller::new("Things", "/")
+            .get("grows", grows)
+            .get("count", Program::new().step(Step::Count));
+        let module = form.form(Guest::with(things)).build();
+        let app = AppSpec::new().load_with(SHOP, module, ModuleOptions::new().limits(limits));
+        let live = harness.start(app).await?;
+        counts(&live, &["1", "2"]).await?;
+        for _ in 0..3 {
+            assert_eq!(live.get("/grows").await?.status, 200, "{form}");
+            counts(&live, &["1", "2"]).await?;
+        }
+        live.crashes().expect_none()?;
         live.shutdown().await;
     }
     Ok(())

@@ -22,6 +22,7 @@ cases![
     processor_time_ends_at_its_limit: A1, E1;
     a_module_has_a_deadline_of_its_own: A1, E1 moves clock;
     a_module_has_a_body_limit_of_its_own: A1, E1;
+    bodies_with_json_have_limits_of_their_own: A1, E1, H25;
     a_module_has_a_limit_for_headers: A1, E1;
     log_lines_end_at_their_limit: A1, E1;
     emitted_events_end_at_their_limit: A1, E1;
@@ -172,6 +173,47 @@ async fn a_module_has_a_body_limit_of_its_own(harness: Harness) -> Result<()> {
         assert!(over.message().is_some_and(|text| text.contains("1000")), "{form}");
         names(&live, &over, 413, "body").await?;
         ends_with_one_crash(live, form).await;
+    }
+    Ok(())
+}
+
+async fn bodies_with_json_have_limits_of_their_own(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let app = limited(form, Program::new().step(Step::Body), |limits| {
+            (limits.json_body, limits.json_values, limits.body) = (100, 10, Some(150));
+        });
+        let live = harness.start(app).await?;
+        let client = *live;
+        let post = async |content_type: Option<&str>, body: &str| {
+            let request = Request::new("POST", "/it").body(body.as_bytes().to_vec());
+            let declared = content_type.map(|content_type| ("content-type", content_type));
+            let headers = declared.into_iter();
+            client
+                .send(headers.fold(request, |request, (name, value)| request.header(name, value)))
+                .await
+        };
+        let json = Some("application/json");
+        let (fits, over) = ("[[],{},3,4,5,6,7,8,9]", "[[],{},3,4,5,6,7,8,9,0]");
+        for content_type in [json, None, Some("Application/Problem+JSON; charset=utf-8")] {
+            assert_eq!(post(content_type, fits).await?.text(), fits, "{form}");
+        }
+        live.crashes().expect_none()?;
+        for content_type in [json, None] {
+            let reply = post(content_type, over).await?;
+            names(&live, &reply, 413, "json-values").await?;
+        }
+        assert_eq!(post(Some("text/csv"), over).await?.text(), over, "{form}");
+        let (fits, over) = (format!("\"{:98}\"", ","), format!("\"{:99}\"", ","));
+        assert_eq!(
+            post(json, &fits).await?.text(),
+            fits,
+            "{form}: commas in a text are no values"
+        );
+        names(&live, &post(json, &over).await?, 413, "json-body").await?;
+        assert_eq!(post(Some("text/plain"), &over).await?.text(), over, "{form}");
+        let long = post(Some("text/plain"), &"x".repeat(151)).await?;
+        names(&live, &long, 413, "body").await?;
+        live.shutdown().await;
     }
     Ok(())
 }
