@@ -1,4 +1,4 @@
-import type { RawReport } from './host.js';
+import type { Frame, RawReport } from './host.js';
 import { framesOf, placeOf } from './stack.js';
 
 const CHANNEL = 'a module has none; call an event, whose listener in the host, or in a module with grants, has it';
@@ -85,16 +85,36 @@ export function reportOf(error: unknown): RawReport {
   }
 }
 
+const MOST_TOLD = 8;
+
 function read(error: unknown): RawReport {
-  if (!(error instanceof Error)) return { message: `not an Error was thrown: ${text(error)}`.toWellFormed(), exception: null, stack: [] };
+  if (!(error instanceof Error)) return { message: `not an Error was thrown: ${text(error)}`.toWellFormed(), exception: null, stack: framesBehind(error) };
   const causes: string[] = [];
-  for (let cause = error.cause; cause !== undefined && causes.length < 8; cause = cause instanceof Error ? cause.cause : undefined) {
-    causes.push(`; caused by ${cause instanceof Error ? `${cause.name}: ${cause.message}` : text(cause)}`);
+  for (let cause = error.cause; cause !== undefined && causes.length < MOST_TOLD; cause = cause instanceof Error ? cause.cause : undefined) {
+    causes.push(`; caused by ${one(cause)}`);
   }
-  const all = error instanceof AggregateError ? error.errors.slice(0, 8).map((one: unknown) => (one instanceof Error ? `${one.name}: ${one.message}` : text(one))) : [];
+  const all = error instanceof AggregateError ? error.errors.slice(0, MOST_TOLD).map(one) : [];
   const missing = error instanceof ReferenceError ? /^'?(\w+)'? is not defined/.exec(error.message)?.[1] : undefined;
   const hint = missing !== undefined && HINTS[missing] ? `: ${HINTS[missing]}` : '';
-  return { message: `${error.message}${all.length > 0 ? `; its errors are ${all.join(', ')}` : ''}${hint}${causes.join('')}`.toWellFormed(), exception: String(error.name).toWellFormed(), stack: framesOf(error) };
+  return { message: `${error.message}${all.length > 0 ? `; its errors are ${all.join(', ')}` : ''}${hint}${causes.join('')}`.toWellFormed(), exception: String(error.name).toWellFormed(), stack: framesBehind(error) };
+}
+
+/** A cause, or an error that another one collects, with its place. */
+function one(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}${placeOf(error)}` : text(error);
+}
+
+/** The frames of a thrown value. An error that is made outside of the author's code, as by `Promise.any`, has those of an error behind it. */
+function framesBehind(error: unknown): Frame[] {
+  let left = [error];
+  for (let level = 0; level < MOST_TOLD && left.length > 0; level += 1) {
+    for (const next of left) {
+      const frames = framesOf(next);
+      if (frames.length > 0) return frames;
+    }
+    left = left.flatMap(behind).slice(0, MOST_TOLD);
+  }
+  return [];
 }
 
 function text(value: unknown): string {
@@ -108,6 +128,5 @@ function text(value: unknown): string {
 /** One line for the log. */
 export function reportLine(error: unknown): string {
   const { message, exception } = reportOf(error);
-  const at = error instanceof Error ? placeOf(error) : '';
-  return `${exception ? `${exception}: ` : ''}${message}${at}`;
+  return `${exception ? `${exception}: ` : ''}${message}${placeOf(error)}`;
 }

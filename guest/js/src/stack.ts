@@ -75,6 +75,12 @@ function placeAt(table: LineTable, row: number, column: number): Place | undefin
   return place;
 }
 
+/** Whether all of a row comes from one line of the sources. */
+function isOneLine(table: LineTable, row: number): boolean {
+  const [first, last] = [placeAt(table, row, 0), placeAt(table, row, Infinity)];
+  return first?.file === last?.file && first?.line === last?.line;
+}
+
 /** The program of a component, as the engine names it. */
 export const USER_FILE = 'componentize-qjs:user.js';
 
@@ -87,26 +93,32 @@ const BUNDLE = (globalThis as { __pointworkBundle?: string }).__pointworkBundle 
 // QuickJS: `    at name (file:line:column)`. Node: the same, and `    at file:line:column`.
 const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+)(?::(\d+))?\)?$/;
 
-/** The frames of an error in the code of the author, innermost first: none of the engine, of Node and of the SDK. */
-export function framesOf(error: Error): Frame[] {
+/** The frames of a thrown value in the code of the author, innermost first: none of the engine, of Node and of the SDK. */
+export function framesOf(error: unknown): Frame[] {
   return allFrames(error).filter((frame) => !isOfSdk(frame) && !frame.file.startsWith('node:') && ![BUNDLE, USER_FILE].includes(frame.file));
 }
 
-/** Reading it runs code of the program, if the program put a function there. */
-function stackOf(error: Error): string {
+/** The longest text of a stack that is read. The engine writes a tenth of it at most. */
+const LONGEST = 64 * 1024;
+
+/** Reading it runs code of the program, if the program put a function there. Values of other classes than `Error` may have a stack too. */
+function stackOf(error: unknown): string {
   try {
-    return String(error.stack ?? '');
+    const { stack } = (error ?? {}) as { stack?: unknown };
+    return typeof stack === 'string' ? stack.slice(0, LONGEST) : '';
   } catch {
     return '';
   }
 }
 
-function allFrames(error: Error): Frame[] {
+function allFrames(error: unknown): Frame[] {
   const frames: Frame[] = [];
   for (const text of stackOf(error).split('\n')) {
     const found = FRAME.exec(text);
     if (!found) continue;
     const [, name = '', file = '', line = '0', column = '1'] = found;
+    // The place in a text that `JSON.parse` refuses, which has no function.
+    if (file === EVALUATED && !text.endsWith(')')) continue;
     const frame = { function: name === '<anonymous>' ? '' : name.toWellFormed(), file, line: Number(line) };
     frames.push(file === BUNDLE ? inSources(frame, Number(column)) : frame);
   }
@@ -117,7 +129,9 @@ function allFrames(error: Error): Frame[] {
 function inSources(frame: Frame, column: number): Frame {
   const key = `${frame.line}:${column}`;
   if (table && !known.has(key)) {
-    const place = placeAt(table, frame.line - 2, column - 1);
+    const row = frame.line - 2;
+    // QuickJS names column 1 of the line if it keeps no place of the function.
+    const place = column === 1 && !isOneLine(table, row) ? undefined : placeAt(table, row, column - 1);
     if (known.size >= MOST_KNOWN) known.clear();
     known.set(key, place && { file: table.files[place.file] ?? '', line: place.line });
   }
@@ -132,7 +146,7 @@ function isOfSdk(frame: Frame): boolean {
 }
 
 /** ` at file:line`, the innermost place outside of the SDK at which an error was made; nothing if there is none. */
-export function placeOf(error: Error): string {
+export function placeOf(error: unknown): string {
   const frame = framesOf(error)[0];
   return frame ? ` at ${frame.file}:${frame.line}` : '';
 }

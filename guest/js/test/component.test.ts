@@ -127,7 +127,7 @@ test('the report of an exception names message, type, file and line', async () =
   for (const name of ['a', 'b', 'c', 'd', 'e']) assert.equal(request(name), '500 internal error');
   // The values are of another realm.
   const plain = JSON.parse(JSON.stringify(raised[0])) as Ran['crashes'][0];
-  assert.deepEqual([plain?.message, plain?.exception, plain?.stack[0]], ['lost; caused by Error: why', 'RangeError', { function: 'inner', file: 'src/module.ts', line: 4 }]);
+  assert.deepEqual([plain?.message, plain?.exception, plain?.stack[0]], ['lost; caused by Error: why at src/module.ts:4', 'RangeError', { function: 'inner', file: 'src/module.ts', line: 4 }]);
   assert.equal(raised[0]?.stack[1]?.line, 9);
   assert.match(raised[1]?.message ?? '', /the promise of `Page.b` never settles/);
   assert.match(raised[2]?.message ?? '', /`setTimeout` of 50 ms: .*ctx\.call\('clock:wait', 50\)/);
@@ -231,7 +231,7 @@ test('what a handler forgot, and what the host cannot take, is told', async () =
   assert.equal(exception('bytes'), '`Reply.bytes` was given a value of the type string, expected a `Uint8Array`');
   assert.equal(exception('payload'), '`Payload` was given a value of the type string, expected a `Uint8Array`');
   assert.equal(exception('extension'), 'the key of an extension is "a\\ud800", expected a text of whole characters');
-  assert.equal(exception('all'), 'all promises were rejected; its errors are RangeError: one, two');
+  assert.equal(exception('all'), 'all promises were rejected; its errors are RangeError: one at src/module.ts:21, two');
   assert.deepEqual(crashes, []);
 });
 

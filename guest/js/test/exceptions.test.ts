@@ -39,7 +39,7 @@ test('an exception is 500 without details and a report, and the instance serves 
     export default module({ controllers: [Page] });`);
   const message = (name: string): string => { request(name); return raised.splice(0).map(({ message, exception }) => `${exception}: ${message}`).join('; '); };
   const before: Record<string, string> = {
-    thrown: 'TypeError: lost; caused by Error: why', text: 'null: not an Error was thrown: text', nothing: 'null: not an Error was thrown: undefined', null: 'null: not an Error was thrown: null',
+    thrown: 'TypeError: lost; caused by Error: why at src/module.ts:8', text: 'null: not an Error was thrown: text', nothing: 'null: not an Error was thrown: undefined', null: 'null: not an Error was thrown: null',
     later: 'TypeError: later', guarded: 'RangeError: of a guard', made: 'RangeError: of a guard', around: 'RangeError: of an interceptor',
     revoked: 'null: an error was thrown whose fields cannot be read', getters: 'null: an error was thrown whose fields cannot be read',
     body: 'TypeError: the body of NotFoundException cannot be written as JSON: `count` is the BigInt 1n, expected a number or a text', torn: 'RangeError: of a body', named: '7: x', half: 'a\ufffd: x',
@@ -142,7 +142,7 @@ test('what the engine throws at the end of its memory or stack traps, wherever i
     assert.equal(crashes.splice(0).length, 1, name);
   }
   assert.throws(() => listeners.deliver(0, {}, { tag: 'json', val: '1' }));
-  assert.equal(crashes.splice(0)[0]?.message, 'of a listener; caused by InternalError: out of memory');
+  assert.equal(crashes.splice(0)[0]?.message, 'of a listener; caused by InternalError: out of memory at src/module.ts:4');
   assert.deepEqual(raised, []);
   assert.equal(request('swallowed'), 'swallowed');
   for (const name of ['cycle', 'endless']) assert.equal(request(name), '500 internal error');

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import type { build as EsbuildBuild, BuildOptions, BuildResult, Message, Metafile, Plugin } from 'esbuild';
 import type { PackageFacts } from '../manifest.js';
 import type { LineTable } from '../stack.js';
-import { lineTable } from './lines.js';
+import { inBytes, lineTable, placesOf } from './lines.js';
+import { withMarks } from './marks.js';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const DIST = resolve(HERE, '..');
@@ -27,6 +28,7 @@ export interface BundleOptions {
 
 export interface Bundle {
   code: string;
+  /** The lines by columns of Node. */
   lines: LineTable;
   /** The files of the bundle, for a watcher. */
   inputs: string[];
@@ -169,10 +171,12 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
   const large = largeGlobals(textOf(result, '.js'));
   if (large) result = await run(large);
   const inputs = inputsOf(result.metafile, root);
-  const table = lineTable(textOf(result, '.js.map'), root, DIST);
+  const { files, places } = placesOf(textOf(result, '.js.map'), root, DIST, ENTRY);
+  const marked = withMarks(withHelpers(textOf(result, '.js')), places);
+  const table = lineTable(files, inBytes(marked.code, marked.places));
   // A line of its own, so that no column moves.
-  const code = `globalThis.__pointworkLines=${JSON.stringify(table)};\n${withHelpers(textOf(result, '.js'))}`;
-  return { code, lines: table, inputs, wasi: wasiOf(result.metafile), warnings: result.warnings.map(described) };
+  const code = `globalThis.__pointworkLines=${JSON.stringify(table)};\n${marked.code}`;
+  return { code, lines: lineTable(files, marked.places), inputs, wasi: wasiOf(result.metafile), warnings: result.warnings.map(described) };
 }
 
 /**

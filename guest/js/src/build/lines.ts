@@ -18,23 +18,18 @@ function decode(segment: string): number[] {
   return numbers;
 }
 
-/**
- * The table of the places at which the source line changes. The whole source map would be several times as large as the bundle. The code
- * of the SDK, below `sdk`, is one place.
- */
-export function lineTable(map: string, root: string, sdk: string): LineTable {
+/** The places at which the source line changes, ascending, and the files that they count. The code of the SDK, below `sdk`, and of the entry is one file. */
+export function placesOf(map: string, root: string, sdk: string, entry: string): { files: string[]; places: Place[] } {
   const { sources, mappings } = JSON.parse(map) as { sources: string[]; mappings: string };
   const files: string[] = [SDK_FILE];
   const numbers = sources.map((source) => {
     const path = isAbsolute(source) ? source : resolve(root, source);
-    if (path.startsWith(sdk)) return 0;
+    if (path === resolve(root, entry) || path.startsWith(sdk)) return 0;
     files.push(relative(root, path).replaceAll('\\', '/'));
     return files.length - 1;
   });
   let [source, line] = [0, 0];
-  let last: Place = { row: 0, column: 0, file: -1, line: 0 };
-  const starts: number[] = [];
-  const parts: string[][] = [];
+  const places: Place[] = [];
   mappings.split(';').forEach((segments, row) => {
     let column = 0;
     for (const segment of segments === '' ? [] : segments.split(',')) {
@@ -43,18 +38,44 @@ export function lineTable(map: string, root: string, sdk: string): LineTable {
       source += bySource;
       line += byLine;
       const file = numbers[source] ?? 0;
-      const place: Place = { row, column, file, line: file === 0 ? 0 : line + 1 };
-      if (place.file === last.file && place.line === last.line) continue;
-      const part = parts.at(-1);
-      // The first place of a part is in `starts`.
-      if (part && part.length < PART - 1) part.push(difference(last, place));
-      else {
-        starts.push(row, column, file, place.line);
-        parts.push([]);
-      }
-      last = place;
+      places.push({ row, column, file, line: file === 0 ? 0 : line + 1 });
     }
   });
+  return { files, places: changesOf(places) };
+}
+
+/** The places whose file or line is another than that of the place before. */
+function changesOf(places: readonly Place[]): Place[] {
+  return places.filter(({ file, line }, number) => file !== places[number - 1]?.file || line !== places[number - 1]?.line);
+}
+
+/** The places with columns that count the bytes of UTF-8, as those of QuickJS do; columns of source maps and of Node count the units of UTF-16. */
+export function inBytes(code: string, places: readonly Place[]): Place[] {
+  const rows = code.split('\n');
+  let [row, column, bytes] = [-1, 0, 0];
+  return places.map((place) => {
+    if (place.row !== row) [row, column, bytes] = [place.row, 0, 0];
+    bytes += Buffer.byteLength(rows[row]?.slice(column, place.column) ?? '');
+    column = place.column;
+    return { ...place, column: bytes };
+  });
+}
+
+/** The table of places, for the program of a component. The whole source map would be several times as large as the bundle. */
+export function lineTable(files: string[], places: readonly Place[]): LineTable {
+  const starts: number[] = [];
+  const parts: string[][] = [];
+  let last: Place = { row: 0, column: 0, file: -1, line: 0 };
+  for (const place of changesOf(places)) {
+    const part = parts.at(-1);
+    // The first place of a part is in `starts`.
+    if (part && part.length < PART - 1) part.push(difference(last, place));
+    else {
+      starts.push(place.row, place.column, place.file, place.line);
+      parts.push([]);
+    }
+    last = place;
+  }
   return { files, starts: starts.map((one) => one.toString(36)).join(), parts: parts.map((part) => part.join(';')).join('|') };
 }
 

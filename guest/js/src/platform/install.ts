@@ -10,6 +10,8 @@ import { TextDecoder, TextEncoder } from './text.js';
 import { installTime } from './time.js';
 import { URLSearchParams } from './url-search-params.js';
 
+// QuickJS keeps ten frames, which a package can fill with its own.
+Error.stackTraceLimit = 50;
 installPromise();
 installAsyncGenerators();
 installTime();
