@@ -211,9 +211,106 @@ interface Wanted {
   paths: number[];
 }
 
-/** The first place that is no JSON; `undefined` if the whole text is JSON. The engines say it in words of their own, or not at all. */
-export function jsonFault(text: string): Fault | undefined {
-  return scan(text, undefined, () => undefined);
+/** What the next token is, and the words for it in an error. */
+const VALUE = 0;
+const FIRST_VALUE = 1;
+const NAME = 2;
+const FIRST_NAME = 3;
+const COLON = 4;
+const COMMA = 5;
+const END = 6;
+const EXPECTED = ['a JSON value', 'a JSON value', 'a name in quotation marks', 'a name in quotation marks', '`:`', '', 'the end of the text'];
+
+/**
+ * The first place that is no JSON; `undefined` if the whole text is JSON. `error` is that of `JSON.parse`. The engines name the place in words
+ * of their own, or not at all; a scan of the text takes twenty times as long as `JSON.parse`, and is for an error that is not understood.
+ */
+export function jsonFault(text: string, error?: unknown): Fault | undefined {
+  const at = indexOfToken(text, error);
+  const state = at === undefined ? undefined : (stateOf(error) ?? stateAt(text, at));
+  if (at === undefined || !state) return scan(text, undefined, () => undefined);
+  const fault = faultAt(withoutEscapes(text.slice(at)), 0, ...state);
+  return { ...fault, index: at + fault.index };
+}
+
+/** What an engine expected, by the first words of its error: QuickJS and Node have the same words for these. */
+const STATES: readonly (readonly [words: string, expected: number, end: string])[] = [
+  ['Expected property name', NAME, '}'],
+  ["Expected ':'", COLON, '}'],
+  ["Expected ',' or '}'", COMMA, '}'],
+  ["Expected ',' or ']'", COMMA, ']'],
+  ['unexpected data at the end', END, ''],
+];
+
+/** What is expected where an error of `JSON.parse` is, and the bracket that ends the list or object there. */
+function stateOf(error: unknown): [expected: number, end: string] | undefined {
+  const { message = '' } = error as { message?: string };
+  const found = STATES.find(([words]) => message.startsWith(words));
+  return found && [found[1], found[2]];
+}
+
+/** What is expected at the begin of a token, if the text before it is the begin of JSON. */
+function stateAt(text: string, at: number): [expected: number, end: string] {
+  switch (text.slice(0, at).trimEnd().at(-1)) {
+    case undefined:
+      return [VALUE, ''];
+    case '[':
+      return [FIRST_VALUE, ']'];
+    case '{':
+      return [FIRST_NAME, '}'];
+    case ':':
+      return [VALUE, '}'];
+    default:
+  }
+  // Only the engine knows what surrounds a comma or a value.
+  try {
+    JSON.parse(`${text.slice(0, at)}\u0001`);
+  } catch (error) {
+    return stateOf(error) ?? [VALUE, ']'];
+  }
+  return [END, ''];
+}
+
+/** The index of the token that `JSON.parse` of QuickJS could not read, which is the first place in the stack of its error. */
+function indexOfToken(text: string, error: unknown): number | undefined {
+  const [, line, column] = /^\s*at <input>:(\d+):(\d+)\n/.exec(String((error as { stack?: unknown } | undefined)?.stack)) ?? [];
+  if (line === undefined || column === undefined) return undefined;
+  // Each of these begins a line in the engine.
+  const lines = has(text, '\r') ? text.replaceAll('\r\n', ' \n').replaceAll('\r', '\n') : text;
+  const start = startOfLine(lines, Number(line));
+  return start === undefined ? undefined : indexOfByte(lines, start, Number(column) - 1);
+}
+
+const PART = 64 * 1024;
+
+/** The index of the begin of a line, from 1. */
+function startOfLine(text: string, line: number): number | undefined {
+  let left = line - 1;
+  for (let start = 0; start < text.length || left === 0; start += PART) {
+    if (left === 0) return start;
+    const rows = text.slice(start, start + PART).split('\n', left + 1);
+    left -= rows.length - 1;
+    if (left === 0) return start + rows.slice(0, -1).join('\n').length + 1;
+  }
+  return undefined;
+}
+
+/** The index behind a number of bytes of UTF-8. */
+function indexOfByte(text: string, start: number, bytes: number): number {
+  let [at, left] = [start, bytes];
+  for (let part = text.slice(at, at + BLOCK); part !== '' && bytesOf(part) <= left; part = text.slice(at, at + BLOCK)) {
+    at += part.length;
+    left -= bytesOf(part);
+  }
+  for (; left > 0; at += 1) left -= bytesOf(text.charAt(at)) || left;
+  return at;
+}
+
+/** The length in UTF-8. A character of four bytes is a pair of surrogates. */
+function bytesOf(text: string): number {
+  // eslint-disable-next-line no-control-regex
+  const long = text.replace(/[\0-\x7f]+/g, '');
+  return text.length + long.length + long.replace(/[\x80-\u07ff\ud800-\udfff]+/g, '').length;
 }
 
 /** The line and column of the last character of the value at each path, found by one scan; `undefined` where there is no such value. */
@@ -238,27 +335,12 @@ export function placesOf(text: string, paths: readonly (readonly PropertyKey[])[
   return found;
 }
 
-/** What the next token is, and the words for it in an error. */
-const VALUE = 0;
-const FIRST_VALUE = 1;
-const NAME = 2;
-const FIRST_NAME = 3;
-const COLON = 4;
-const COMMA = 5;
-const END = 6;
-const EXPECTED = ['a JSON value', 'a JSON value', 'a name in quotation marks', 'a name in quotation marks', '`:`', '', 'the end of the text'];
-
 /**
  * Reads the tokens of a text without making its values, up to the first fault. `root` is what is wanted of the value; `ended` gets the index of the
  * last character of each value that is wanted. The state is in variables, since the engine reads fields more slowly.
  */
 function scan(text: string, root: Wanted | undefined, ended: (wanted: Wanted, last: number) => void): Fault | undefined {
-  // The text with the same positions, without escapes. The engine needs a tenth of the time for each letter of its own.
-  let masked = withoutQuotes(text);
-  if (has(masked, '\\')) {
-    for (const letter of '/bfnrt') masked = masked.replaceAll(`\\${letter}`, '..');
-    masked = masked.replace(/\\u[\da-fA-F]{4}/g, '......');
-  }
+  const masked = withoutEscapes(text);
   let expected = VALUE;
   // The lists and objects that are open: the brackets that end them, and of the wanted ones what is wanted and the index of the present member.
   const ends: string[] = [];
@@ -320,6 +402,14 @@ function scan(text: string, root: Wanted | undefined, ended: (wanted: Wanted, la
       expected = end === '' ? END : COMMA;
     }
   }
+}
+
+/** The text with the same positions, without escapes. The engine needs a tenth of the time for each letter of its own. */
+function withoutEscapes(text: string): string {
+  let masked = withoutQuotes(text);
+  if (!has(masked, '\\')) return masked;
+  for (const letter of '/bfnrt') masked = masked.replaceAll(`\\${letter}`, '..');
+  return masked.replace(/\\u[\da-fA-F]{4}/g, '......');
 }
 
 function faultAt(masked: string, at: number, expected: number, end: string): Fault {

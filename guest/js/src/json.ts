@@ -96,7 +96,7 @@ export function readJson(text: string, fail: (problem: string, name: string) => 
     value = JSON.parse(text);
   } catch (error) {
     if (isEngineFailure(error)) throw error;
-    const fault = jsonFault(text);
+    const fault = jsonFault(text, error);
     throw fault ? refuse(fault) : fail('it cannot be read as JSON', name);
   }
   const forbidden = forbiddenIn(text);
