@@ -162,12 +162,16 @@ export function forbiddenIn(text: string): Fault | undefined {
   const hasEscapes = has(text, '\\u');
   if (!hasEscapes && !has(text, 'proto')) return undefined;
   const plain = withoutQuotes(text);
+  const found: Fault[] = [];
+  const add = (index: number | undefined, problem: string, rest: string): void => {
+    if (index !== undefined && index >= 0) found.push({ index, problem, rest });
+  };
   const proto = plain.search(PROTO);
-  if (proto >= 0) return { index: proto, problem: 'the key `__proto__`', rest: ' is not allowed' };
-  const prototype = prototypeOf(plain);
-  if (prototype !== undefined) return { index: prototype, problem: 'the key `constructor.prototype`', rest: ' is not allowed' };
+  add(proto, 'the key `__proto__`', ' is not allowed');
+  add(prototypeOf(proto < 0 ? plain : plain.slice(0, proto)), 'the key `constructor.prototype`', ' is not allowed');
   const half = hasEscapes ? plain.search(LONE_SURROGATE) : -1;
-  return half < 0 ? undefined : { index: half, problem: `\`${text.slice(half, half + 6).toLowerCase()}\``, rest: ' is half of a surrogate pair, expected both halves' };
+  add(half, `\`${text.slice(half, half + 6).toLowerCase()}\``, ' is half of a surrogate pair, expected both halves');
+  return found.sort((a, b) => a.index - b.index)[0];
 }
 
 /** The index of a key `prototype` in an object that is the value of a key `constructor`. */

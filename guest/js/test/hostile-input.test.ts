@@ -210,6 +210,8 @@ const PROTOTYPES: readonly (readonly [string, string])[] = [
   ['{"constructor": {"a":{}, "prototype":{}}}', 'the key `constructor.prototype` at line 1, column 26 is not allowed'],
   ['{"constructo\\u0072":{"constructor":{"a":[{"prototype":1}],"prototyp\\u0065":{}}}}', 'the key `constructor.prototype` at line 1, column 59 is not allowed'],
   ['{"constructor":{"constructor":{"a":1},"prototype":1}}', 'the key `constructor.prototype` at line 1, column 39 is not allowed'],
+  ['{"constructor":{"prototype":1},"__proto__":1}', 'the key `constructor.prototype` at line 1, column 17 is not allowed'],
+  ['{"__proto__":{"constructor":{"prototype":1}}}', 'the key `__proto__` at line 1, column 2 is not allowed'],
   [`{"__proto__":{}${',"a":1'.repeat(20_000)}}`, 'the key `__proto__` at line 1, column 2 is not allowed'],
   [`[${'{"a":1},'.repeat(20_000)}{"constructor":{"prototype":1}}]`, 'the key `constructor.prototype` at line 1, column 160018 is not allowed'],
 ];
@@ -238,6 +240,7 @@ const HALVES: readonly (readonly [string, string | undefined])[] = [
   ['"\\ud83d\\ude00\\ude00"', '`\\ude00` at line 1, column 14'],
   ['"\\ud83d\\\\ude00"', '`\\ud83d` at line 1, column 2'],
   ['{"\\ude00":1}', '`\\ude00` at line 1, column 3'],
+  ['{"\\ud800": 1, "__proto__": 1}', '`\\ud800` at line 1, column 3'],
   ['"\\ud83d\\ude00"', undefined],
   ['"\\\\ud800"', undefined],
 ];

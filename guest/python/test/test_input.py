@@ -275,16 +275,28 @@ def test_payloads_and_results_are_nested_as_deep_as_bodies() -> None:
 @pytest.mark.parametrize(
     ("body", "key", "place"),
     [
-        ('{"__proto__": 1}', "__proto__", "line 1 column 2"),
-        ('{"a": "__proto__", "b": [{"\\u005f_proto__": {}}]}', "__proto__", "line 1 column 27"),
-        ('{"a": "\\\\", "__pr\\u006Fto__":\n1}', "__proto__", "line 1 column 13"),
-        ('{"a": 1,\n "constructor": {"b": {}, "prototype": {}}}', "constructor", "line 2 column 2"),
-        ('{"constructor" : {"c": [{"constructor": 1}], "prot\\u006ftype" : 1}}', "constructor", "line 1 column 2"),
+        ('{"__proto__": 1}', "__proto__", "line 1, column 2"),
+        ('{"a": "__proto__", "b": [{"\\u005f_proto__": {}}]}', "__proto__", "line 1, column 27"),
+        ('{"a": "\\\\", "__pr\\u006Fto__":\n1}', "__proto__", "line 1, column 13"),
+        ('{"a": 1,\n "constructor": {"b": {}, "prototype": {}}}', "constructor.prototype", "line 2, column 27"),
+        (
+            '{"constructor" : {"c": [{"constructor": 1}], "prot\\u006ftype" : 1}}',
+            "constructor.prototype",
+            "line 1, column 46",
+        ),
         (
             '[{"constructor": {}}, {"constructor": {"constructor": {"prototype": 1}}}]',
-            "constructor",
-            "line 1 column 40",
+            "constructor.prototype",
+            "line 1, column 56",
         ),
+        (
+            '{"constructo\\u0072":{"constructor":{"a":[{"prototype":1}],"prototyp\\u0065":{}}}}',
+            "constructor.prototype",
+            "line 1, column 59",
+        ),
+        ('{"constructor":{"constructor":{"a":1},"prototype":1}}', "constructor.prototype", "line 1, column 39"),
+        ('{"constructor":{"prototype":1},"__proto__":1}', "constructor.prototype", "line 1, column 17"),
+        ('{"__proto__":{"constructor":{"prototype":1}}}', "__proto__", "line 1, column 2"),
     ],
 )
 def test_keys_of_prototypes_are_refused(body: str, key: str, place: str) -> None:
@@ -325,18 +337,20 @@ def test_names_of_prototypes_in_forms_queries_and_parts() -> None:
 
 def test_half_of_a_character_is_not_read() -> None:
     for body, place in (
-        ('"\\ud800"', "line 1 column 2"),
-        ('["a",\n"\\uDC00"]', "line 2 column 2"),
-        ('"\\ud800\\ud800\\udc00"', "line 1 column 2"),
-        ('"\\ud83d\\ude00\\ude00"', "line 1 column 14"),
-        ('{"a\\ud800": 1}', "line 1 column 4"),
+        ('"\\ud800"', "`\\ud800` at line 1, column 2"),
+        ('["a",\n"\\uDC00"]', "`\\udc00` at line 2, column 2"),
+        ('"\\ud800\\ud800\\udc00"', "`\\ud800` at line 1, column 2"),
+        ('"\\ud83d\\ude00\\ude00"', "`\\ude00` at line 1, column 14"),
+        ('{"a\\ud800": 1}', "`\\ud800` at line 1, column 4"),
+        ('{"\\ud800": 1, "__proto__": 1}', "`\\ud800` at line 1, column 3"),
     ):
         status, told = sent("json", body)
-        assert status == 400 and told["message"].endswith(f"at {place} is half of a character")
+        problem = f"{place} is half of a surrogate pair, expected both halves"
+        assert (status, told) == (400, {"message": f"body: {problem}"})
     for body in ('["\\ud83d\\ude00"]', '["\\\\ud800"]', '["\\\\\\ud83d\\ude00", "ud800"]'):
         assert sent("json", body) == (200, json.loads(body))
     with pytest.raises(
-        CallError, match=r"the payload of `x:any`: the escape `\\ud800` at line 1 column 2 is half"
+        CallError, match=r"the payload of `x:any`: `\\ud800` at line 1, column 2 is half"
     ) as failed:
         APP.deliver("x:any", Halved())
     assert failed.value.code == "bad-payload"

@@ -25,9 +25,9 @@ _LONE = re.compile(
 )
 
 
-def line_and_column(text: str, at: int) -> str:
+def line_and_column(text: str, at: int, between: str = " ") -> str:
     before = text[:at]
-    return f"line {before.count(chr(10)) + 1} column {at - before.rfind(chr(10))}"
+    return f"line {before.count(chr(10)) + 1}{between}column {at - before.rfind(chr(10))}"
 
 
 def _without_escapes(text: str) -> str:
@@ -96,26 +96,30 @@ def forbidden_key(text: str) -> tuple[str, int] | None:
     if not is_escaped and "__proto__" not in text and not ("constructor" in text and "prototype" in text):
         return None
     plain = _without_escapes(text)
-    found = _PROTO.search(plain)
-    if found is not None:
-        return "__proto__", found.start()
-    if _CONSTRUCTOR.search(plain) is None or _PROTOTYPE.search(plain) is None:
-        return None
-    return _constructor(plain)
+    proto = _PROTO.search(plain)
+    # What precedes the key `__proto__` is searched, since the first key is named.
+    before = plain if proto is None else plain[: proto.start()]
+    at = None
+    if _CONSTRUCTOR.search(before) is not None and _PROTOTYPE.search(before) is not None:
+        at = _prototype(before)
+    if at is not None:
+        return "constructor.prototype", at
+    return None if proto is None else ("__proto__", proto.start())
 
 
-def _constructor(plain: str) -> tuple[str, int] | None:
-    # For each open object, the position of the key `constructor` whose value it is.
-    open_objects: list[int | None] = []
+def _prototype(plain: str) -> int | None:
+    """The position of a key `prototype` in an object that is the value of a key `constructor`."""
+    # Whether each open object is such a value.
+    open_objects: list[bool] = []
     for token in _TOKEN.finditer(plain):
         if token[1] == "{":
-            open_objects.append(None)
+            open_objects.append(False)
         elif token[1] == "}":
             open_objects.pop()
         elif token[2] and token[3]:
-            open_objects.append(token.start(2))
-        elif token[4] and open_objects[-1] is not None:
-            return "constructor", open_objects[-1]
+            open_objects.append(True)
+        elif token[4] and open_objects[-1]:
+            return token.start(4)
     return None
 
 

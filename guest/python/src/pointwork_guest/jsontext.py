@@ -217,8 +217,9 @@ def check_json(text: str) -> None:
     """Refuses what a text of JSON may not have: keys by which programs in JavaScript are attacked, and halves of
     characters."""
     key = forbidden_key(text)
+    half = lone_surrogate(text)
+    if half is not None and (key is None or half < key[1]):
+        escape, place = text[half : half + 6].lower(), line_and_column(text, half, ", ")
+        raise JsonFault(f"`{escape}` at {place} is half of a surrogate pair, expected both halves")
     if key is not None:
-        raise JsonFault(f"the key `{key[0]}` at {line_and_column(text, key[1])} is not allowed")
-    at = lone_surrogate(text)
-    if at is not None:
-        raise JsonFault(f"the escape `{text[at : at + 6]}` at {line_and_column(text, at)} is half of a character")
+        raise JsonFault(f"the key `{key[0]}` at {line_and_column(text, key[1], ', ')} is not allowed")

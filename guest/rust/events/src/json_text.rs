@@ -193,6 +193,10 @@ mod tests {
                 r#"{"constructor":{"constructor":{"a":1},"prototype":1}}"#,
                 "the key `constructor.prototype` at line 1, column 39 is not allowed",
             ),
+            (
+                r#"{"constructor":{"prototype":1},"__proto__":1}"#,
+                "the key `constructor.prototype` at line 1, column 17 is not allowed",
+            ),
         ] {
             assert!(serde_json::from_str::<Value>(text).is_ok(), "{text}");
             assert_eq!(check(text), Err(expected.to_owned()), "{text}");
