@@ -32,8 +32,11 @@ const CONTRACT = `globalThis.__reports=[];globalThis.__pointworkExported=undefin
 environment:{now:()=>({seconds:1,nanoseconds:0}),monotonic:()=>({seconds:2,nanoseconds:0}),random:()=>-5,variables:()=>[]},'events-sync':{},\
 log:{write:()=>undefined,panicked:(report)=>__reports.push(report),raised:(report)=>__reports.push(report)}};`;
 
-/** Calls each of the handlers of the first controller by its name, and listeners by their numbers; returns the reports of exceptions. */
-export async function reportsOf(files: Record<string, string>, calls: readonly (string | number)[], options: Omit<BundleOptions, 'entry'> = {}): Promise<Ran['raised']> {
+/**
+ * Calls each of the handlers of the first controller by its name, and listeners by their numbers; returns the reports of exceptions. The program is
+ * a module as in a component, or a text that is evaluated as in `pointwork dev`.
+ */
+export async function reportsOf(files: Record<string, string>, calls: readonly (string | number)[], { isEvaluated = false, ...options }: Omit<BundleOptions, 'entry'> & { isEvaluated?: boolean } = {}): Promise<Ran['raised']> {
   const folder = project({ ...files, 'src/module.ts': HEAD + files['src/module.ts'] });
   const { code } = await bundle({ entry: join(folder, 'src/module.ts'), ...options });
   rmSync(folder, { recursive: true });
@@ -51,5 +54,7 @@ export async function reportsOf(files: Record<string, string>, calls: readonly (
     }
     return __all;
   })()`;
-  return (await evaluate(CONTRACT + scriptOf(code), run)) as Ran['raised'];
+  // As `develop` makes it.
+  const program = isEvaluated ? `(0,eval)(${JSON.stringify(scriptOf(`globalThis.__pointworkBundle='<input>';${code}`))});` : scriptOf(code);
+  return (await evaluate(CONTRACT + program, run)) as Ran['raised'];
 }

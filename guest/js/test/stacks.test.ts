@@ -16,8 +16,8 @@ function framesIn({ stack }: Ran['raised'][0]): string[] {
  * Calls handlers, and compares the frames of their exceptions: each line of the sources that ends with a comment such as `// name 2` is the
  * place of the second frame of the handler `name`; without a number it is the first one.
  */
-async function expectPlaces(files: Record<string, string>, names: readonly (string | number)[], esbuild: BuildOptions = {}): Promise<void> {
-  const reports = await reportsOf(files, names, { esbuild });
+async function expectPlaces(files: Record<string, string>, names: readonly (string | number)[], esbuild: BuildOptions = {}, isEvaluated = false): Promise<void> {
+  const reports = await reportsOf(files, names, { esbuild, isEvaluated });
   const expected = names.map((): string[] => []);
   for (const [file, source] of Object.entries({ ...files, 'src/module.ts': HEAD + files['src/module.ts'] })) {
     source.split('\n').forEach((text, at) => {
@@ -205,6 +205,11 @@ test('a function on one line has its place', async () => {
 
 test('each frame has the line of its own expression, and no line of a statement before', async () => {
   await expectPlaces({ 'src/module.ts': MANY_LINES }, names(MANY_LINES));
+});
+
+test('places are the same in a program that `pointwork dev` gives to the engine', async () => {
+  await expectPlaces({ 'src/module.ts': ONE_LINE }, [...names(ONE_LINE), 0], {}, true);
+  await expectPlaces({ 'src/module.ts': MANY_LINES }, names(MANY_LINES), {}, true);
 });
 
 test('places are the same whatever esbuild makes shorter', async () => {
