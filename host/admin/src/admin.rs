@@ -194,6 +194,20 @@ mod tests {
         assert_eq!(status(&admin, shown).await, StatusCode::OK);
     }
 
+    /// Spec E6.
+    #[tokio::test]
+    async fn failures_are_metrics_by_code_and_party_at_fault() {
+        let admin = endpoint(None);
+        let caller = admin.0.app.bus().caller();
+        caller.emit_raw("db:nobody", pointwork::Payload::null());
+        let request = Request::get("/metrics").body(Body::empty()).expect("a request");
+        let response = admin.router().oneshot(request).await.expect("it never fails");
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX);
+        let text = String::from_utf8(body.await.expect("a whole body").to_vec()).expect("text");
+        let line = r#"pointwork_failures_total{code="unknown-event",fault="module"} 1"#;
+        assert!(text.lines().any(|found| found == line), "{text}");
+    }
+
     #[tokio::test]
     async fn address_without_a_token_is_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

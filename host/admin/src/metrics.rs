@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use pointwork::{DURATION_BUCKETS, ModuleState, ModuleStatus, RouteDurations};
+use pointwork_core::FailureCount;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -31,6 +32,7 @@ pub(crate) async fn show(State(admin): State<Shared>) -> Response {
         durations: admin.app.request_durations(),
         events_waiting: admin.app.bus().waiting(),
         events_refused: admin.app.bus().refused(),
+        failures: admin.app.bus().failures(),
         changes: admin.changes.counts(),
         channels: events::channels(&admin).await,
         log_lines_dropped: dropped.map(|count| count.load(Ordering::Relaxed)),
@@ -49,6 +51,8 @@ struct Snapshot {
     durations: Vec<RouteDurations>,
     events_waiting: usize,
     events_refused: u64,
+    /// Those that are not zero.
+    failures: Vec<FailureCount>,
     changes: ChangeCounts,
     /// The durable channels.
     channels: Vec<Channel>,
@@ -133,7 +137,7 @@ impl Snapshot {
 
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let families = self.modules().into_iter().chain([self.changes()]);
+        let families = self.modules().into_iter().chain([self.changes(), self.failures()]);
         for (kind, name, help, rows) in families.chain(self.durable()) {
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
             for (labels, value) in rows {
@@ -300,6 +304,20 @@ impl Snapshot {
             .into()
     }
 
+    fn failures(&self) -> Family {
+        let rows = self.failures.iter().map(|failure| {
+            let labels = [("code", failure.code), ("fault", failure.fault.as_str())];
+            let labels = labels.map(|(name, value)| (name, value.to_owned()));
+            (labels.into(), failure.count)
+        });
+        (
+            MetricType::Counter,
+            "failures",
+            "Failures that ended a request or an emitted event",
+            rows.collect(),
+        )
+    }
+
     fn changes(&self) -> Family {
         let published = self.changes.published.iter();
         let rows = published.map(|(kind, count)| (vec![("kind", kind.clone())], *count));
@@ -331,6 +349,7 @@ mod tests {
             durations: Vec::new(),
             events_waiting: 0,
             events_refused: 7,
+            failures: Vec::new(),
             changes: ChangeCounts {
                 published: [("swapped".to_owned(), 2)].into(),
                 refused: 1,
@@ -347,6 +366,7 @@ mod tests {
             "pointwork_changes_refused_total 1",
             "pointwork_log_lines_dropped_total 5",
             "# TYPE pointwork_module_calls counter",
+            "# TYPE pointwork_failures counter",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use pointwork::ErrorKind;
+use pointwork::{ErrorKind, Failure, FailureCode};
 use serde::{Deserialize, Serialize};
 
 /// The body of every reply with a status of 400 or more, as JSON.
@@ -77,6 +77,26 @@ impl IntoResponse for Problem {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            // The time after which a retry may succeed follows from the same table as in replies of the application.
+            let busy = Failure::of(FailureCode::OVERLOADED, String::new());
+            response.headers_mut().extend(busy.headers().clone());
+        }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_names_the_time_of_a_retry_where_one_helps() {
+        let retry = |status| {
+            let response = Problem::new(status, "a problem").into_response();
+            response.headers().get(header::RETRY_AFTER).cloned()
+        };
+        assert_eq!(retry(StatusCode::SERVICE_UNAVAILABLE).unwrap(), "1");
+        assert_eq!(retry(StatusCode::CONFLICT), None);
     }
 }

@@ -63,7 +63,8 @@ pub enum CrashKind {
     /// No room for the request; [`Crash::limit`] names the limit. A guest that traps at a limit of its own is a
     /// [`Trap`](Self::Trap).
     Limit,
-    /// Code of a module raised an exception that nothing caught, which ended its call. The instance goes on.
+    /// Code of a module, or a handler or listener in the language of a host such as Python, raised an exception that nothing caught,
+    /// which ended its call. The instance goes on.
     Exception,
     /// The last holder of the context is gone and nobody replied (spec H7).
     NoReply,

@@ -9,7 +9,7 @@ use pointwork_events::PayloadError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Crash, CrashKind, FailureCode};
+use crate::{Crash, CrashKind, FailureCode, Fault};
 
 /// The field of an error's body that no detail may have.
 const MESSAGE: &str = "message";
@@ -48,6 +48,8 @@ struct Extras {
     crash: Option<Crash>,
     /// The event whose call failed by a mistake between the caller and the listener.
     mistaken_call: Option<String>,
+    /// Whether the log has a line for the failure.
+    is_reported: bool,
 }
 
 impl From<PayloadError> for Failure {
@@ -162,7 +164,7 @@ impl Failure {
 
     /// The error that a client gets for a crash: the status, without any detail.
     pub(crate) fn for_client(crash: &Crash) -> Self {
-        Self::of(crash.kind.code(), crash.kind.public_message())
+        Self::of(crash.kind.code(), crash.kind.public_message()).reported()
     }
 
     /// The failure as the caller of that event gets it. A mistake between the caller and the listener, such as a payload without a
@@ -180,9 +182,58 @@ impl Failure {
         self.extras.as_ref()?.mistaken_call.as_deref()
     }
 
+    /// Whether a client gets a general sentence in place of the message, because the failure ends a request with status 500 and
+    /// its code is [internal](FailureCode::consequences).
+    pub(crate) fn is_hidden(&self) -> bool {
+        let is_internal = || !self.code.consequences().is_shown_after_call;
+        self.status == StatusCode::INTERNAL_SERVER_ERROR && is_internal()
+    }
+
+    /// The same, marked as a failure for which the log has a line.
+    pub(crate) fn reported(mut self) -> Self {
+        self.extras.get_or_insert_default().is_reported = true;
+        self
+    }
+
+    /// Whether the log has a line for the failure already.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.is_reported)
+    }
+
+    /// The party at fault if the failure ends a request: that of the code, and always the client for a status below 500, which is
+    /// an answer about the request. A code of the client with a status from 500 on is a mistake of the code that
+    /// sent the payload (spec E6).
+    pub fn fault(&self) -> Fault {
+        let fault = self.code.consequences().fault;
+        if self.status.is_client_error() {
+            Fault::Client
+        } else if fault == Fault::Client {
+            Fault::Module
+        } else {
+            fault
+        }
+    }
+
+    /// The party at fault if the failure ends an event that nobody waits for. No client sent the payload, so no client is at
+    /// fault.
+    pub(crate) fn fault_of_event(&self) -> Fault {
+        match self.code.consequences().fault {
+            Fault::Client => Fault::Module,
+            fault => fault,
+        }
+    }
+
+    /// Whether the failure is a mistake of the code that called an event or a function of the context (spec E6). A host in another
+    /// language raises the failure as an exception, and treats an uncaught one like any other uncaught exception.
+    pub fn is_mistake(&self) -> bool {
+        self.is_hidden() && self.fault() == Fault::Module
+    }
+
     /// Takes the crash, to report it; the message names the event from now on.
     pub(crate) fn take_crash(&mut self, event: &str) -> Option<Crash> {
-        let crash = self.extras.as_mut()?.crash.take()?;
+        let extras = self.extras.as_mut()?;
+        let crash = extras.crash.take()?;
+        extras.is_reported = true;
         self.message = match crash.kind {
             CrashKind::Deadline => format!("the listener of `{event}` took too long"),
             CrashKind::Limit => format!("the listener of `{event}` has no room"),

@@ -4,6 +4,9 @@
 //! [`FailureCode::consequences`]: the HTTP status, the party at fault, whether a retry helps, and whether the client of a request
 //! may read the message. Code that meets a fault chooses the code and writes the message, and never chooses a status or
 //! `Retry-After`.
+//!
+//! The party at fault decides the level of the line in the log, and is a label of the metric that counts failures, see
+//! [`FailureCounts`](crate::failure_counts).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -66,6 +69,7 @@ impl FailureCode {
 
         const NO_RETRY: Option<Duration> = None;
         const SOON: Option<Duration> = Some(Duration::from_secs(1));
+        let is_logged_where_it_occurs = matches!(self.as_str(), "overloaded" | "unrecorded");
         let (status, fault, retry_after, is_shown_after_call) = match self.as_str() {
             "bad-payload" => (StatusCode::BAD_REQUEST, Client, NO_RETRY, false),
             "too-large" => (StatusCode::PAYLOAD_TOO_LARGE, Client, NO_RETRY, true),
@@ -76,13 +80,14 @@ impl FailureCode {
             "deadline" => (StatusCode::GATEWAY_TIMEOUT, Host, NO_RETRY, true),
             "overloaded" | "unrecorded" => (StatusCode::SERVICE_UNAVAILABLE, Host, SOON, true),
             "unreachable" => (StatusCode::SERVICE_UNAVAILABLE, Channel, SOON, true),
-            _ => (StatusCode::INTERNAL_SERVER_ERROR, Channel, NO_RETRY, true),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, Module, NO_RETRY, true),
         };
         Consequences {
             status,
             fault,
             retry_after,
             is_shown_after_call,
+            is_logged_where_it_occurs,
         }
     }
 }
@@ -100,21 +105,52 @@ pub struct Consequences {
     /// Whether the client gets the message if a call of the handler fails with this code. A mistake between a module and a
     /// channel is none of the client's business: its client gets a general sentence with status 500, and the log has the message.
     pub is_shown_after_call: bool,
+    /// Whether the code that meets the fault writes the line in the log, one for many refusals. The end of the request then adds
+    /// none.
+    pub is_logged_where_it_occurs: bool,
 }
 
 /// The party whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The client sent something wrong.
+    /// The client sent something wrong, or asks for something that does not exist.
     Client,
-    /// The code of the module, or of the native handler, has a mistake.
+    /// The code of a module, or a native handler or listener, has a mistake or failed.
     Module,
-    /// The listener failed, or its channel cannot be reached.
+    /// The listeners of the channel cannot be reached.
     Channel,
     /// The server has no room or no time.
     Host,
 }
+
+impl Fault {
+    /// Every party, in the order of their declaration.
+    pub(crate) const ALL: [Self; 4] = [Self::Client, Self::Module, Self::Channel, Self::Host];
+
+    /// The party as a word in lower case, such as `client`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Module => "module",
+            Self::Channel => "channel",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// Writes a line to the log at the level of the party at fault: `debug` for a client, `warn` for a module or a channel, and
+/// `error` for the host.
+macro_rules! log_by_fault {
+    ($fault:expr, $($line:tt)*) => {
+        match $fault {
+            $crate::Fault::Client => tracing::debug!($($line)*),
+            $crate::Fault::Module | $crate::Fault::Channel => tracing::warn!($($line)*),
+            $crate::Fault::Host => tracing::error!($($line)*),
+        }
+    };
+}
+pub(crate) use log_by_fault;
 
 #[cfg(test)]
 mod tests {

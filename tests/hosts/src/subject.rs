@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
 use pointwork::ModuleStatus;
-use pointwork_core::{BoxFuture, RouteRecord};
+use pointwork_core::{BoxFuture, CrashKind, RouteRecord};
 use pointwork_suite::flavor;
 use pointwork_suite::languages::compiler_of_programs;
 use pointwork_suite::logs::{self, Source};
@@ -115,6 +115,10 @@ impl Subject for InHost {
 
     fn adapter(&self) -> &'static str {
         self.host.adapter
+    }
+
+    fn kind_of_native_crash(&self) -> CrashKind {
+        CrashKind::Exception
     }
 
     fn start(&self, spec: AppSpec) -> BoxFuture<'_, Result<Box<dyn Control>, Refusal>> {

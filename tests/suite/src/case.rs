@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use futures_util::FutureExt as _;
 use pointwork::{ServerChanged, ServerRefused};
-use pointwork_core::{BoxFuture, ServerCrashed};
+use pointwork_core::{BoxFuture, CrashKind, ServerCrashed};
 use pointwork_test_clock::real::until;
 use pointwork_test_runner::panic_message;
 use pointwork_wire_tests::differences::{Answer, Differences};
@@ -220,6 +220,11 @@ impl Harness {
     /// The name of the subject.
     pub fn subject(&self) -> &'static str {
         self.subject.name()
+    }
+
+    /// The kind of the crash of a native function that panics.
+    pub fn kind_of_native_crash(&self) -> CrashKind {
+        self.subject.kind_of_native_crash()
     }
 
     /// The name of the adapter.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use pointwork::{ModuleOptions, ModuleStatus};
 use pointwork_core::events::{Event, EventData as _};
 use pointwork_core::{
-    BoxFuture, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
+    BoxFuture, CrashKind, Delivery, Failure, Handler, Listener, Payload, RouteRecord, SERVER_CHANNEL, Subscription,
 };
 
 use pointwork_test_clock::TestClock;
@@ -29,6 +29,11 @@ pub trait Subject: Send + Sync {
     /// The adapter's name, as the application tells it in crashes and routes.
     fn adapter(&self) -> &'static str {
         self.name()
+    }
+
+    /// The kind of the crash of a native function that panics. A function in a host of another language raises an exception.
+    fn kind_of_native_crash(&self) -> CrashKind {
+        CrashKind::Panic
     }
 
     /// Builds the application, step by step, and serves it on a free port of the loopback interface.

@@ -124,7 +124,9 @@ pub unsafe extern "C" fn pw_answer_defer(answer: Option<&PwAnswer>) -> Option<Bo
 }
 
 /// Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the
-/// message.
+/// message. With status 500 and a code for a mistake between a callback and a channel, such as "unknown-event" or
+/// "bad-payload", the client gets a general sentence, and the message goes to the log: pass status, code and message of
+/// the error of a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_answer_fail(
     answer: Option<&PwAnswer>,
@@ -170,8 +172,8 @@ pub unsafe extern "C" fn pw_answer_fail_with(
     })
 }
 
-/// Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500
-/// without it.
+/// Reports a defect of the callback, as an exception in other languages: the message goes to the log and to the event
+/// server:crashed, with the kind "exception"; the client gets 500 without it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pw_answer_crash(answer: Option<&PwAnswer>, message: PwText) -> Option<Box<PwError>> {
     guard(|| {

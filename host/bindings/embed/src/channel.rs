@@ -65,11 +65,15 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The crash of a function that threw, or that never answered.
+    /// The crash of a function that threw, which is an exception (spec E4), or that never answered.
     pub(crate) fn crash(threw: Option<String>) -> Crash {
-        let text =
-            threw.unwrap_or_else(|| "the function was dropped without an answer, expected one answer".to_owned());
-        Crash::new(CrashKind::Panic, text)
+        match threw {
+            Some(text) => Crash::new(CrashKind::Exception, text),
+            None => {
+                let text = "the function was dropped without an answer, expected one answer";
+                Crash::new(CrashKind::Panic, text)
+            }
+        }
     }
 }
 

@@ -41,8 +41,16 @@ pub(crate) fn failed(py: Python<'_>, failure: &Failure) -> PyErr {
         failure.code().as_str(),
         details,
         headers,
+        failure.is_mistake(),
     );
     made(py, "_failure", arguments)
+}
+
+/// The failure of that code with the status and the headers that follow from the code, as an exception.
+#[pyfunction]
+pub(crate) fn failure_of(py: Python<'_>, code: &str, message: String) -> PyResult<Py<PyAny>> {
+    let failure = Failure::of(FailureCode::new(code.to_owned()), message);
+    Ok(failed(py, &failure).into_value(py).into_any())
 }
 
 /// The exception of a body that broke off.

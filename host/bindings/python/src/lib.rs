@@ -28,6 +28,8 @@ mod _pointwork {
     #[pymodule_export]
     use crate::calls::{EventCall, RouteCall};
     #[pymodule_export]
+    use crate::error::failure_of;
+    #[pymodule_export]
     use crate::host::{Accepted, Host, Mount, Operation, Server, write_log};
     #[pymodule_export]
     use crate::message::InFlight;

@@ -212,10 +212,75 @@ def test_exceptions_are_crashes_and_failures_are_told(app: App, caplog: pytest.L
     until = time.monotonic() + 30
     while len(crashes) < 7 and time.monotonic() < until:
         time.sleep(0.01)
+    assert {crash["kind"] for crash in crashes} == {"exception"}
     texts = "\n".join(str(crash) for crash in crashes)
+    assert "/_functions.py" not in texts, "frames of the package say nothing to the author"
     assert texts.count("ZeroDivisionError: division by zero") == 3 and "test_functions.py" in texts
     assert "of type `object`, expected `Response`" in texts and "the status is `7000`" in texts and "SystemExit" in texts
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_mistake_between_a_function_and_a_channel_is_an_exception(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    crashes: list[Any] = []
+
+    @app.channel("server").on("crashed")
+    def crashed(event: Event) -> None:
+        crashes.append(event.json())
+
+    @app.channel("db").on("one")
+    def one(event: Event) -> None:
+        if "id" not in event.json():
+            raise Failure(400, "the payload has no field `id`", code="bad-payload")
+        raise Failure(404, "no such product", details={"id": event.json()["id"]})
+
+    @app.channel("db").on("wrong")
+    def wrong_listener(event: Event) -> Any:
+        return event.call("db:one", {"ID": 1})
+
+    def wrong(request: Request) -> Any:
+        return request.call("db:one", {"ID": 1})
+
+    async def wrong_async(request: Request) -> Any:
+        return await request.call_async("db:one", {"ID": 1})
+
+    def unknown(request: Request) -> Any:
+        return request.call("db:none")
+
+    def hands_over(request: Request) -> None:
+        request.hand_over("db:none")
+
+    def within(request: Request) -> Any:
+        return request.call("db:wrong")
+
+    def missing(request: Request) -> Any:
+        return request.call("db:one", {"id": 7})
+
+    def caught(request: Request) -> Any:
+        try:
+            return request.call("db:one", {"ID": 1})
+        except Failure as failure:
+            return [failure.status, failure.code, failure.message]
+
+    mistakes = {"wrong": wrong, "async": wrong_async, "unknown": unknown, "over": hands_over}
+    for name, function in {**mistakes, "within": within, "missing": missing, "caught": caught}.items():
+        app.get(f"/{name}")(function)
+    with caplog.at_level(logging.ERROR, logger="pointwork"):
+        for name in mistakes:
+            reply = app.request("GET", f"/{name}")
+            assert (reply.status, reply.json()) == (500, {"message": "internal error"}), name
+        until = time.monotonic() + 30
+        while len(crashes) < len(mistakes) and time.monotonic() < until:
+            time.sleep(0.01)
+    for crash, function in zip(crashes, mistakes.values(), strict=True):
+        assert crash["kind"] == "exception" and f"in {function.__name__}" in crash["message"]
+        assert "test_functions.py" in crash["message"] and "/_run.py" not in crash["message"]
+    assert caplog.text.count("the payload has no field `id`") == 2 and "`db:none`" in caplog.text
+    reply = app.request("GET", "/missing")
+    assert (reply.status, reply.json()) == (404, {"message": "no such product", "id": 7}), "raised on purpose"
+    assert app.request("GET", "/caught").json() == [500, "bad-payload", "the payload has no field `id`"]
+    # The mistake is the listener's, whose caller did nothing wrong.
+    reply = app.request("GET", "/within")
+    assert (reply.status, reply.json()) == (500, {"message": "the listener of `db:wrong` raised an exception"})
 
 
 def test_events_are_called_and_emitted(app: App) -> None:

@@ -22,9 +22,10 @@ use super::registry::{Emitted, Listed, ListenerName, Registered, Registry, Targe
 use super::starting::Starting;
 use crate::crash::panic_message;
 use crate::executor::within;
+use crate::failure_counts::{self, FailureCount, FailureCounts};
 use crate::routing::MAX_NAME_BYTES;
 use crate::sharded::WeakShard;
-use crate::{Charge, Clock, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode, Shard, Sharded};
+use crate::{Charge, Clock, Crash, CrashKind, Error, ErrorKind, Executor, Failure, FailureCode, Fault, Shard, Sharded};
 
 /// Carries events from controllers and the server to listeners. Cheap to clone; all clones are one bus.
 ///
@@ -65,6 +66,22 @@ impl WeakBus {
         let state = self.0.upgrade();
         state.is_none_or(|state| state.bursts.begins(code, of, &state.executor))
     }
+
+    /// See [`Bursts::begins_failing`]. Without a bus, nothing counts.
+    pub(crate) fn begins_burst_of_failures(&self, code: &FailureCode, fault: Fault, route: &str) -> bool {
+        let begins = |state: &BusState| {
+            let code = failure_counts::label(code);
+            state.bursts.begins_failing(code, fault, route, &state.executor)
+        };
+        self.0.upgrade().is_none_or(|state| begins(&state))
+    }
+
+    /// Counts a failure that ended a request, or with which an event was dropped. Without a bus, nothing counts.
+    pub(crate) fn count_failure(&self, code: &FailureCode, fault: Fault) {
+        if let Some(state) = self.0.upgrade() {
+            state.failures.count(code, fault);
+        }
+    }
 }
 
 pub(super) struct BusState {
@@ -77,6 +94,7 @@ pub(super) struct BusState {
     /// Whether events leave the process, for a store or for another process: their traces go along.
     pub(super) leaves: AtomicBool,
     refused: AtomicU64,
+    failures: FailureCounts,
     pub(super) starting: Starting,
     bursts: Bursts,
     /// The emitted events that are not delivered yet: the sum of all shards. The thread that delivers an event may have another
@@ -138,6 +156,7 @@ impl Bus {
             durable: DurableState::default(),
             leaves: AtomicBool::new(false),
             refused: AtomicU64::new(0),
+            failures: FailureCounts::default(),
             starting: Starting::default(),
             bursts: Bursts::default(),
             waiting: Sharded::default(),
@@ -243,6 +262,12 @@ impl Bus {
     /// The number of emitted events that were refused since the start, because a queue was full or nobody listens.
     pub fn refused(&self) -> u64 {
         self.state().refused.load(Ordering::Relaxed)
+    }
+
+    /// The failures since the start that ended a request, or with which an emitted event was dropped, by code and party at fault. A
+    /// failed attempt to deliver a durable event counts too. A failure of a call counts once it ends the request of the caller.
+    pub fn failures(&self) -> Vec<FailureCount> {
+        self.state().failures.snapshot()
     }
 
     /// Checks that a call or an event of that name has a listener at this moment.
@@ -469,8 +494,16 @@ impl LiveBus {
         let run = self.run(registered, &chain, delivery, payload);
         match within(&*self.0.executor, deadline, run).await {
             Some(Ok(_)) => Ok(()),
-            Some(Err((failure, Reported(is_reported)))) => Err(Failed::of(&failure, is_reported)),
-            None => Err(Failed::once(format!("it took longer than {time:?}"))),
+            Some(Err((failure, Reported(is_reported)))) => {
+                // No client waits for an event: a payload that does not fit is a mistake of the code that emitted it.
+                let fault = failure.fault_of_event();
+                self.0.failures.count(failure.code(), fault);
+                Err(Failed::of(&failure, is_reported))
+            }
+            None => {
+                self.0.failures.count(&FailureCode::DEADLINE, Fault::Host);
+                Err(Failed::once(format!("it took longer than {time:?}")))
+            }
         }
     }
 

@@ -182,6 +182,7 @@ impl Caller {
     /// The same for a payload that is counted: the charge is kept until the listener has ended.
     pub fn emit_charged(&self, event: &str, payload: Payload, charge: Charge) -> &Self {
         if let Err(failure) = self.try_emit(event, payload, None, charge) {
+            self.bus.count_failure(failure.code(), failure.fault_of_event());
             self.log_refused("the event was not emitted", event, &failure);
         }
         self

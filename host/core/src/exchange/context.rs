@@ -328,13 +328,15 @@ impl Context {
             }),
         };
         let result = caller.try_emit(event, payload, Some(handed_over), charge);
-        if let Err(failure) = &result
-            && *failure.code() == FailureCode::TOO_DEEP
-        {
-            // The guest gets the error, and its author has to see the ring.
-            caller.log_refused("the context was not handed over", event, failure);
-        }
-        result
+        result.map_err(|failure| {
+            // The guest gets the error, and its author has to see the ring. The end of a request writes no line for a full queue.
+            let is_logged = [FailureCode::TOO_DEEP, FailureCode::OVERLOADED].contains(failure.code());
+            if is_logged {
+                caller.log_refused("the context was not handed over", event, &failure);
+                return failure.reported();
+            }
+            failure
+        })
     }
 
     /// The same context in the chain of the call that runs, if that is deeper; see [`Caller::deeper`].

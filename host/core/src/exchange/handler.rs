@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::body::Body;
 use super::context::Context;
+use super::failed_request::FailedRequest;
 use crate::crash::INTERNAL_ERROR;
 use crate::{BoxFuture, Crash, Failure, FailureCode, JSON};
 
@@ -139,19 +140,17 @@ fn error_with(status: StatusCode, message: &str, details: Option<&Map<String, Va
     response
 }
 
-/// The client's reply for a failure (spec H4).
+/// The client's reply for a failure (spec H4). If the code of the failure is internal, the client gets 500 without any detail.
 ///
-/// A call that failed by a mistake of the handler is logged, and the client gets 500 without any detail.
+/// The end of the request counts and logs the failure.
 pub fn failure_reply(failure: &Failure) -> Response<Body> {
-    if let Some(event) = failure.mistaken_call() {
-        tracing::error!(
-            event,
-            code = failure.code().as_str(),
-            "a call of the handler failed: {failure}"
-        );
-        return error_reply(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR);
+    if failure.is_hidden() {
+        let mut response = error_reply(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR);
+        response.extensions_mut().insert(FailedRequest::of(failure));
+        return response;
     }
     let mut response = error_with(failure.status(), failure.message(), failure.details());
+    response.extensions_mut().insert(FailedRequest::of(failure));
     let headers = response.headers_mut();
     if failure.headers().contains_key(CONTENT_TYPE) {
         headers.remove(CONTENT_TYPE);

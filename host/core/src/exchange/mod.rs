@@ -6,6 +6,7 @@ pub(crate) mod context;
 mod dispatch;
 pub(crate) mod durations;
 mod end_gate;
+mod failed_request;
 pub(crate) mod finish;
 pub(crate) mod forwarded;
 pub(crate) mod handler;

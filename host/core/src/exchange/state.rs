@@ -15,6 +15,7 @@ use tracing::Span;
 use super::body::{Body, BodyBreaker};
 use super::body_reader::{ArrivedBody, BodyLimits};
 use super::durations::Histogram;
+use super::failed_request::FailedRequest;
 use super::finish::finish;
 use super::forwarded::Peer;
 use super::handler::BodyMode;
@@ -87,7 +88,8 @@ impl Exchange {
     }
 
     /// The last step of a reply: makes it fit for the wire, measures and logs the request.
-    pub(super) fn finish(&self, reply: Response<Body>, now: Instant) -> Response<Body> {
+    pub(super) fn finish(&self, mut reply: Response<Body>, now: Instant) -> Response<Body> {
+        FailedRequest::end(self, reply.status(), reply.extensions_mut());
         let reply = finish(&self.method, &self.origin().id, reply);
         self.ended(reply.status(), now - self.arrived);
         reply

@@ -87,7 +87,7 @@ pub(crate) fn failed(code: FailureCode, message: impl Into<String>) -> Failure {
 
 /// A call that needs more of something than its module may have.
 pub(crate) fn overloaded(exceeded: Exceeded) -> Failure {
-    failed(FailureCode::OVERLOADED, exceeded.to_string())
+    Failure::of(FailureCode::OVERLOADED, exceeded.to_string())
 }
 
 fn invalid(message: String) -> Failure {

@@ -237,7 +237,7 @@ async fn a_native_handler_that_panics_is_500_and_reported(harness: Harness) -> R
     assert_eq!(live.get("/it?x").await?.status, 500);
     let crash = live
         .crashes()
-        .expect("the panic", |crash| crash.kind == CrashKind::Panic)
+        .expect("the panic", |crash| crash.kind == harness.kind_of_native_crash())
         .await?;
     assert!(crash.message.contains("a panic on purpose"), "{}", crash.message);
     assert_eq!(live.get("/it").await?.text(), "calm");

@@ -1,15 +1,17 @@
 //! Errors with headers and details, on their way from a guest to the client or to a caller (spec H4, H8, L6).
 
 use anyhow::Result;
-use pointwork_core::http::HeaderValue;
+use pointwork_core::http::{HeaderValue, StatusCode};
 use pointwork_core::{Context, CrashKind, Failure, FailureCode, JSON, Payload};
 use pointwork_test_clock::real::until;
+use tracing::Level;
 
 use super::at_root;
 use crate::case::{Harness, cases};
 use crate::client::Request;
 use crate::flavor::Flavor;
 use crate::guest::{Channel, Controller, End, Guest, Program, Step};
+use crate::logs::Line;
 use crate::subject::AppSpec;
 
 cases![
@@ -20,12 +22,68 @@ cases![
     the_failure_of_a_listener_keeps_headers_and_details: H3, H4 in hosts;
     details_of_a_failure_that_are_not_an_object_are_dropped: H4;
     json_that_is_not_utf_8_is_a_bad_payload: H8;
+    a_failure_is_logged_at_the_level_of_the_party_at_fault: E6 of host without guest;
     a_crash_is_told_with_exception_and_frames: E1;
     fields_of_a_log_line_stay_one_field: H9 in hosts;
     a_line_of_a_guest_stands_in_the_span_of_its_request: H9;
     a_line_of_a_native_handler_stands_in_the_span_that_it_takes: H9 of host without guest;
     an_extension_of_the_hosts_is_not_set_by_a_guest: H9 of host;
 ];
+
+async fn a_failure_is_logged_at_the_level_of_the_party_at_fault(harness: Harness) -> Result<()> {
+    let fails = |ctx: Context| async move {
+        let failure = |code| Failure::of(code, "a failure on purpose");
+        match ctx.param("fault").unwrap_or_default() {
+            "module" => ctx.call_raw("fault:nobody", Payload::null()).await.map(drop),
+            "over" => return ctx.hand_over_raw("fault:nobody", Payload::null()),
+            "channel" => Err(failure(FailureCode::UNREACHABLE)),
+            "host" => Err(failure(FailureCode::DEADLINE)),
+            "full" => Err(failure(FailureCode::OVERLOADED)),
+            "own" => Err(Failure::new(StatusCode::BAD_GATEWAY, "a failure on purpose")),
+            _ => Err(Failure::new(StatusCode::NOT_FOUND, "a failure on purpose")),
+        }
+    };
+    // Cases run at the same time and share one log.
+    let route = format!("/{}/:fault", harness.subject());
+    let live = harness.start(AppSpec::new().register("GET", &route, fails)).await?;
+    let expected = [
+        ("module", 500, Some((Level::WARN, "unknown-event"))),
+        ("over", 500, Some((Level::WARN, "unknown-event"))),
+        ("channel", 503, Some((Level::WARN, "unreachable"))),
+        ("host", 504, Some((Level::ERROR, "deadline"))),
+        // The queue that is full writes a line by itself.
+        ("full", 503, None),
+        ("own", 502, Some((Level::WARN, "failed"))),
+        ("client", 404, None),
+    ];
+    for (fault, status, line) in expected {
+        let id = format!("{fault}-{}", harness.subject());
+        let path = format!("/{}/{fault}", harness.subject());
+        let reply = live
+            .send(Request::new("GET", &path).header("x-request-id", &*id))
+            .await?;
+        assert_eq!(reply.status, status, "{fault}");
+        assert_eq!(status == 503, !reply.all("retry-after").is_empty(), "{fault}");
+        if status == 500 {
+            assert_eq!(reply.text(), r#"{"message":"internal error"}"#, "{fault}");
+        }
+        let lines = harness.logs().everywhere();
+        let of_request = |line: &&Line| line.text.contains(&id) && line.level <= Level::WARN;
+        let lines: Vec<_> = lines.iter().filter(of_request).collect();
+        // The second failure of one code on one route belongs to the burst of the first.
+        let Some((level, code)) = line.filter(|_| fault != "over") else {
+            assert!(lines.is_empty(), "{fault}: {lines:?}");
+            continue;
+        };
+        assert_eq!(lines.len(), 1, "{fault}: {lines:?}");
+        assert_eq!(lines[0].level, level, "{fault}");
+        assert!(
+            lines[0].text.contains(code) && lines[0].text.contains(&route),
+            "{fault}: {lines:?}"
+        );
+    }
+    live.ends_without_a_crash().await
+}
 
 fn throwing(details: &str) -> Program {
     Program::text("it is taken")

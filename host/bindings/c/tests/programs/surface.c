@@ -142,6 +142,39 @@ static void on_deferred(void *user, pw_request *request, pw_answer *answer) {
     pw_request_free(request);
 }
 
+/* Passes the failure of a call on to the client. */
+static void on_calls(void *event, pw_request *request, pw_answer *answer) {
+    pw_caller *caller = NULL;
+    pw_payload *payload = NULL;
+    OK(pw_request_caller(request, &caller));
+    pw_error *failure = pw_caller_call(caller, event, "application/json", bytes("1"), 0, &payload, NULL, NULL);
+    CHECK(failure && pw_error_kind_of(failure) == PW_ERROR_KIND_FAILED);
+    OK(pw_answer_fail(answer, pw_error_status(failure), pw_error_code(failure), pw_error_message(failure)));
+    pw_error_free(failure);
+    pw_caller_free(caller);
+    pw_answer_free(answer);
+    pw_request_free(request);
+}
+
+static void on_picky(void *user, pw_event *event, pw_answer *answer) {
+    (void)user;
+    OK(pw_answer_fail(answer, 400, "bad-payload", "the payload has no field `id`"));
+    pw_event_free(event);
+    pw_answer_free(answer);
+}
+
+/* A mistake between a callback and a channel is none of the client's business. What a listener raises on purpose passes. */
+static void mistakes(pw_app *app) {
+    const char *internal = "{\"message\":\"internal error\"}";
+    OK(pw_app_listen(app, "db", "picky", PW_RUNS_INLINE, on_picky, NULL, NULL));
+    OK(pw_app_route(app, "GET", "/wrong", PW_BODY_NONE, PW_RUNS_BLOCKING, on_calls, "db:picky", NULL));
+    OK(pw_app_route(app, "GET", "/unknown", PW_BODY_NONE, PW_RUNS_BLOCKING, on_calls, "db:nobody", NULL));
+    OK(pw_app_route(app, "GET", "/missing", PW_BODY_NONE, PW_RUNS_BLOCKING, on_calls, "db:failing", NULL));
+    CHECK(get(app, "/wrong", text, sizeof text) == 500 && strcmp(text, internal) == 0);
+    CHECK(get(app, "/unknown", text, sizeof text) == 500 && strcmp(text, internal) == 0);
+    CHECK(get(app, "/missing", text, sizeof text) == 404 && strcmp(text, "{\"message\":\"no such product\"}") == 0);
+}
+
 static void on_seen(void *seen, pw_event *event, pw_answer *answer) {
     (void)event;
     OK(pw_answer_json(answer, "null"));
@@ -230,7 +263,7 @@ static void modules_and_events(pw_app *app) {
     CHECK(!pw_error_header_at(failure, 1, &hint));
     pw_error_free(failure);
     FAILS(pw_caller_call(caller, "db:failing", "application/json", bytes("\"crash\""), 0, &payload, NULL, NULL),
-          PW_ERROR_KIND_FAILED, "crashed");
+          PW_ERROR_KIND_FAILED, "raised an exception");
     signal_wait(&crashed, 1);
     OK(pw_caller_call(caller, "db:late", "application/json", bytes("1"), 0, NULL, on_payload, &called));
     signal_wait(&called, 1);
@@ -270,6 +303,7 @@ static void routes_and_bodies(pw_app *app) {
     CHECK(strstr(pw_body_reason(body), "the disk is gone") != NULL);
     pw_body_free(body);
     pw_reply_free(reply);
+    mistakes(app);
 }
 
 static void begun_and_mounted(pw_app *app) {

@@ -106,7 +106,7 @@ fn a_function_that_throws_panics_or_never_answers_fails_the_request_and_no_other
     load(&host, "answers", &Guest::with(controller));
     assert_eq!(
         text(get(&host, "/throws")),
-        "failed failed: the listener of `db:ask` crashed"
+        "failed failed: the listener of `db:ask` raised an exception"
     );
     assert_eq!(text(get(&host, "/fails")), "failed failed: no such product");
     assert_eq!(
@@ -120,6 +120,7 @@ fn a_function_that_throws_panics_or_never_answers_fails_the_request_and_no_other
     until(|| crashes.lock().unwrap().len() == 3);
     let crashes = crashes.lock().unwrap().join("\n");
     assert!(crashes.contains("KeyError: 'name' (shop.py:7)"), "{crashes}");
+    assert_eq!(crashes.matches(r#""kind":"exception""#).count(), 1, "{crashes}");
     assert!(crashes.contains("without an answer"), "{crashes}");
 }
 

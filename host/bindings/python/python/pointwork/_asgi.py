@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from ._bodies import Stream
 from ._errors import ClosedError
+from ._failures import refusal
 from ._paths import path_below, with_slash
 from ._pointwork import InFlight, Mount, ChunkAnswer
 from ._run import Loop, call_threadsafe, reply_of
@@ -79,7 +80,7 @@ class Asgi:
         except ValueError as error:
             return await _refuse(send, 400, str(error))
         except ClosedError as error:
-            return await _refuse(send, 503, str(error))
+            return await _refuse(send, *refusal(error))
         if progress is None:
             await _refuse(send, 404, "not found")
             return
@@ -92,7 +93,7 @@ class Asgi:
                 try:
                     reply = await _reply_unless_gone(progress, uploaded)
                 except ClosedError as error:
-                    return await _refuse(send, 503, str(error))
+                    return await _refuse(send, *refusal(error))
                 if reply is None:
                     return
             else:
@@ -232,7 +233,8 @@ def _length(scope: Message) -> int | None:
     return None
 
 
-async def _refuse(send: Send, status: int, message: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+async def _refuse(send: Send, status: int, message: str, headers: Iterable[tuple[str, str]] = ()) -> None:
+    pairs = [(b"content-type", b"text/plain; charset=utf-8")]
+    pairs += ((name.encode(), value.encode()) for name, value in headers)
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": message.encode()})

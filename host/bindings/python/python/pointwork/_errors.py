@@ -55,8 +55,15 @@ class Failure(Exception):
     """An error on purpose. A function that raises it gives its caller, or the client, the status, the message and the details;
     `request.call` raises it if the listener failed. Keep secrets out of it.
 
+    A failure of `request.call` that the function does not catch passes to the client, unless it is a mistake of the function, such as
+    a payload that does not fit, or a name that nobody listens to. Such a mistake is an exception like any other: the client gets
+    500 without the message, and the log has the traceback.
+
     A status below 400 becomes 500.
     """
+
+    _is_mistake = False
+    """Whether the failure is a mistake of the code that called an event or a method of the request."""
 
     def __init__(
         self,
@@ -83,10 +90,14 @@ class Failure(Exception):
         return self.message
 
 
-def _failure(status: int, message: str, code: str, details: str | None, headers: HeaderPairs) -> Failure:
+def _failure(
+    status: int, message: str, code: str, details: str | None, headers: HeaderPairs, is_mistake: bool
+) -> Failure:
     """A failure that comes from the application."""
     fields = json.loads(details) if details else None
-    return Failure(status, message, code=code, details=fields, headers=python_headers(headers))
+    failure = Failure(status, message, code=code, details=fields, headers=python_headers(headers))
+    failure._is_mistake = is_mistake
+    return failure
 
 
 def wrong_type(what: str, value: object, expected: str) -> TypeError:

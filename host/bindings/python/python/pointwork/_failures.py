@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import traceback
 from typing import TYPE_CHECKING, SupportsIndex
 
-from ._errors import Failure, wrong_type
+from ._errors import ClosedError, Failure, wrong_type
 from ._headers import native_headers
+from ._pointwork import failure_of
 
 if TYPE_CHECKING:
     from ._pointwork import EventAnswer, NativeFailure, ChunkAnswer, RouteAnswer
 
 # JSON cannot contain one half of a surrogate pair, and its readers give up at an escape of one.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+# The folder of this package, whose frames say nothing to the author of a function.
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def native_failure(failure: Failure) -> NativeFailure:
@@ -30,12 +35,18 @@ def native_failure(failure: Failure) -> NativeFailure:
     return failure.status, _encodable(failure.message), code, details, headers
 
 
+def refusal(closed: ClosedError) -> tuple[int, str, list[tuple[str, str]]]:
+    """The reply to a request after the end of the application: status, message and headers."""
+    failure = failure_of("overloaded", str(closed))
+    return failure.status, failure.message, failure.headers
+
+
 def answer_error(answer: EventAnswer | RouteAnswer, error: BaseException) -> None:
     """Answers with an exception: a failure on purpose, or a crash with its traceback. It never raises: if no answer can
     be given, the drop of the answer tells the application."""
     try:
         try:
-            if isinstance(error, Failure):
+            if isinstance(error, Failure) and not error._is_mistake:
                 answer.failed(native_failure(error))
                 return
             text = _traceback(error)
@@ -58,7 +69,9 @@ def break_off(answer: ChunkAnswer, error: BaseException) -> None:
 def _traceback(error: BaseException) -> str:
     """An exception with its traceback. Formatting runs code of the exception, whose own exceptions are left out."""
     try:
-        return _encodable("".join(traceback.format_exception(error)))
+        told = traceback.TracebackException.from_exception(error)
+        _drop_own_frames(told)
+        return _encodable("".join(told.format()))
     except BaseException:
         pass
     kind = f"{type(error).__name__} (its text cannot be formatted)"
@@ -67,6 +80,15 @@ def _traceback(error: BaseException) -> str:
         return _encodable("".join(["Traceback (most recent call last):\n", *frames, kind]))
     except BaseException:
         return _encodable(kind)
+
+
+def _drop_own_frames(told: traceback.TracebackException) -> None:
+    """Removes the frames of this package, in the causes too."""
+    left = [told]
+    while left:
+        part = left.pop()
+        part.stack[:] = [frame for frame in part.stack if os.path.dirname(frame.filename) != _PACKAGE]
+        left += (other for other in (part.__cause__, part.__context__, *(part.exceptions or ())) if other is not None)
 
 
 def _encodable(text: str) -> str:

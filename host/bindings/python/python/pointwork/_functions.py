@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ._errors import Failure, wrong_type
+from ._errors import wrong_type
 from ._failures import answer_error
 from ._messages import Event, Request, native_payload, native_reply
+from ._pointwork import failure_of
 from ._run import cancel_when_gone, must_propagate
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _place(
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and app._loop.is_closed:
                 # The end of the application cancelled the function, which is no crash.
-                answer_error(answer, Failure(503, "the application has ended", code="gone"))
+                answer_error(answer, failure_of("overloaded", "the application has ended"))
             else:
                 answer_error(answer, error)
             # As in `run`.

@@ -5,6 +5,8 @@ from contextvars import ContextVar
 from os import PathLike
 from typing import Any, TypeAlias
 
+from ._errors import Failure
+
 __version__: str
 
 Component: TypeAlias = str | bytes | PathLike[str]
@@ -25,6 +27,7 @@ DEPTH: ContextVar[int]
 
 def depth() -> int: ...
 def end() -> None: ...
+def failure_of(code: str, message: str) -> Failure: ...
 def write_log(level: str, write: Callable[[str, str, str], object]) -> None: ...
 
 class Chunks:

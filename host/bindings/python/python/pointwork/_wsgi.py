@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ._bodies import Stream
 from ._errors import ClosedError
-from ._failures import break_off
+from ._failures import break_off, refusal
 from ._headers import python_headers
 from ._paths import path_below, with_slash
 from ._pointwork import Mount, ChunkAnswer
@@ -50,7 +50,7 @@ class Wsgi:
         except ValueError as error:
             return _refuse(start_response, 400, str(error))
         except ClosedError as error:
-            return _refuse(start_response, 503, str(error))
+            return _refuse(start_response, *refusal(error))
         if reply is None:
             return _refuse(start_response, 404, "not found")
         status, headers, content = reply
@@ -122,6 +122,8 @@ def _line(status: int) -> str:
         return f"{status} Status"
 
 
-def _refuse(start_response: Callable[..., Any], status: int, message: str) -> Iterable[bytes]:
-    start_response(_line(status), [("content-type", "text/plain; charset=utf-8")])
+def _refuse(
+    start_response: Callable[..., Any], status: int, message: str, headers: Iterable[tuple[str, str]] = ()
+) -> Iterable[bytes]:
+    start_response(_line(status), [("content-type", "text/plain; charset=utf-8"), *headers])
     return [message.encode()]

@@ -73,7 +73,7 @@ async fn a_listener_that_crashes_on_an_emitted_event_is_reported(harness: Harnes
         let live = harness.start(app).await?;
         assert_eq!(live.get("/it").await?.text(), "ok", "{flavor}");
         let kind = match flavor {
-            Flavor::Native => CrashKind::Panic,
+            Flavor::Native => harness.kind_of_native_crash(),
             Flavor::Module | Flavor::AsyncModule => CrashKind::Trap,
         };
         let crash = live.crashes().expect("the crash", |crash| crash.kind == kind).await?;

@@ -111,7 +111,7 @@ async fn a_channel_that_crashes_with_the_context_is_500_at_once(harness: Harness
             let live = harness.start(app).await?;
             assert_eq!(live.get("/crash").await?.status, 500, "{flavor}");
             let kind = match flavor {
-                Flavor::Native => CrashKind::Panic,
+                Flavor::Native => harness.kind_of_native_crash(),
                 Flavor::Module | Flavor::AsyncModule => CrashKind::Trap,
             };
             let crash = live.crashes().expect("the crash", |crash| crash.kind == kind).await?;
@@ -133,7 +133,7 @@ async fn a_reply_before_a_crash_counts(harness: Harness) -> Result<()> {
         assert_eq!((reply.status, reply.text().as_str()), (200, "\"7\""), "{flavor}");
         live.crashes()
             .expect("the crash", |crash| {
-                matches!(crash.kind, CrashKind::Panic | CrashKind::Trap)
+                matches!(crash.kind, CrashKind::Panic | CrashKind::Exception | CrashKind::Trap)
             })
             .await?;
         live.shutdown().await;
