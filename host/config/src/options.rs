@@ -65,7 +65,7 @@ impl Config {
         if self.development {
             // A crash is to be seen, at each request again.
             options.breaker.crashes = 0;
-            options.trial.crashes = 0;
+            options.trial.calls = 0;
         }
         options.health = module.health.as_ref().map(|health| health.0.clone());
         options.digest = module.digest.as_ref().map(|digest| digest.0.clone());
@@ -139,7 +139,7 @@ mod tests {
              [[module]]\npath = \"b.wasm\"\nisolation = \"fresh\"\ndrain = \"1s\"\nhealth = \"/up\"\nbody = 10\n\
              breaker.crashes = 0\ntrial = { calls = 5 }\n\
              [limits]\nisolation = \"exclusive\"\ndrain = \"2s\"\nlog-lines = 0\n\
-             breaker = { crashes = 7, pause = \"3s\" }\ntrial.crashes = 9",
+             breaker = { crashes = 7, pause = \"3s\" }\ntrial.share = 9",
         );
         let all = config.app_options().limits;
         assert_eq!(all.log_lines, 0);
@@ -149,7 +149,7 @@ mod tests {
             (a.isolation, a.drain),
             (Some(Isolation::Exclusive), Duration::from_secs(2))
         );
-        assert_eq!((a.breaker.crashes, a.trial.crashes), (7, 9));
+        assert_eq!((a.breaker.crashes, a.trial.share), (7, 9));
         assert_eq!(
             (a.drain, a.breaker),
             (config.any_module_options().drain, config.any_module_options().breaker)
@@ -157,7 +157,7 @@ mod tests {
         let b = config.module_options(&config.modules[1]);
         assert_eq!((b.isolation, b.drain), (Some(Isolation::Fresh), Duration::from_secs(1)));
         assert_eq!((b.breaker.crashes, b.breaker.pause), (0, Duration::from_secs(3)));
-        assert_eq!((b.trial.calls, b.trial.crashes), (5, 9));
+        assert_eq!((b.trial.calls, b.trial.share), (5, 9));
         assert_eq!(b.health.as_deref(), Some("/up"));
         let limits = b.limits.expect("its body is its own");
         assert_eq!((limits.body, limits.log_lines), (Some(10), 0));

@@ -26,6 +26,7 @@
 //! compiled once for all starts.
 
 mod app;
+mod call_counts;
 mod component;
 mod digest;
 mod error;

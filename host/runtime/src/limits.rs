@@ -146,14 +146,17 @@ limits! {
 limits! {
     /// The trial of a version that was swapped in.
     ///
-    /// If [`crashes`](Self::crashes) of its first [`calls`](Self::calls) calls crash or end by an exception, the version before it is
-    /// published again, as by [`App::roll_back`](crate::App::roll_back).
+    /// For [`time`](Self::time), each route and listener of the version is compared with the same one of the version before. If, over
+    /// at least [`calls`](Self::calls) calls, more calls crash or end by an exception than before, by more than
+    /// [`share`](Self::share), the version before is published again, as by [`App::roll_back`](crate::App::roll_back) (spec S6).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Trial {
-        /// The number of calls on trial.
-        calls: u64 = count(100) as "calls";
-        /// The number of crashes and exceptions among them that triggers a roll-back; 0 disables it.
-        crashes: u64 = count(3) as "crashes";
+        /// The number of calls of a route or listener from which its failed calls are compared; 0 turns the trial off.
+        calls: u64 = count(20) as "calls";
+        /// The percentage points by which the share of failed calls may exceed that of the version before.
+        share: u64 = count(5) as "share";
+        /// The time on trial. The time during which the application is closed does not count.
+        time: Duration = time(600 s) as "time";
     }
 }
 

@@ -16,7 +16,7 @@ Examples:
   pointwork modules --admin /run/shop.sock      those of the server with this socket
   pointwork modules --json | jq '.[].digest'
 
-A state is `serving`, `on-trial` (a new version that a few crashes replace by the previous one) or
+A state is `serving`, `on-trial` (a new version, which the previous one replaces if its calls fail more often) or
 `held-back` (its instances cannot be created or most of its handlers crash, and its calls are refused for a while).";
 
 /// The options of `pointwork modules`.

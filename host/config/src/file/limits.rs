@@ -43,6 +43,14 @@ const OF_A_MODULE: &[Group] = &[
     ("trial", Trial::TABLE),
 ];
 
+/// Keys that earlier versions had, with their tables and what to write instead.
+const REMOVED: &[(&str, &str, &str)] = &[(
+    "trial",
+    "crashes",
+    "set `share`, the percentage points by which the share of failed calls may exceed that of the version before, or turn the trial off \
+     by `calls = 0`",
+)];
+
 const OF_THE_APPLICATION: &[Group] = &[
     ("", AppOptions::TABLE),
     ("", RouterOptions::TABLE),
@@ -118,6 +126,12 @@ impl LimitValues {
             if let Some((key, value)) = from.remove_entry(name) {
                 let (_, mut below) = table::of(key.get_ref(), value)?;
                 self.take_keys(&mut below, kind.limits(name), source)?;
+                for (_, removed, hint) in REMOVED.iter().filter(|(table, ..)| *table == name) {
+                    if let Some((key, _)) = below.get_key_value(*removed) {
+                        let message = format!("`{removed}` is no longer a key of `{name}`");
+                        return Err(Problem::new(key.span(), message).with_hint(*hint));
+                    }
+                }
                 let keys: Vec<_> = kind.limits(name).map(|limit| limit.name).collect();
                 table::expect_keys(&below, &keys)?;
             }

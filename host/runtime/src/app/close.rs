@@ -119,6 +119,8 @@ impl App {
         }
         wait(&Clock::real(), CUT_TIME, || calls() == 0);
         self.0.threads.join(CUT_TIME);
+        // No older record can follow.
+        self.record_calls();
         self.0.engines.ticker.stop();
         self.0.directory.lock().take();
     }

@@ -101,11 +101,12 @@ impl App {
         });
     }
 
-    /// Frees idle instances and drained versions.
+    /// Frees idle instances and drained versions, and judges the versions on trial.
     fn maintain(&self) {
         let now = self.0.threads.now();
         let mut state = self.state();
-        let mut modules: Vec<_> = state.binder.modules().cloned().collect();
+        let current: Vec<_> = state.binder.modules().cloned().collect();
+        let mut modules = current.clone();
         let AppState { binder, past, .. } = &mut *state;
         past.retain(|name, past| {
             past.draining.retain_mut(|version| !version.is_drained(now));
@@ -116,6 +117,7 @@ impl App {
         for module in modules {
             module.tick();
         }
+        self.judge_trials(&current);
     }
 }
 

@@ -20,6 +20,7 @@ mod restore;
 mod roll_back;
 mod state;
 pub(crate) mod status;
+mod trial;
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pointwork_core::routing::{DeclaredRoute, MethodFilter};
@@ -10,6 +10,7 @@ use pointwork_core::{BodyMode, Bus, Origin, Route, RouteRecord, Subscription};
 use serde::{Deserialize, Serialize};
 
 use crate::app::info::{ChannelInfo, ControllerInfo, pairs};
+use crate::call_counts::CallCountsByName;
 use crate::component::engine::Engines;
 use crate::component::inspect::Form;
 use crate::component::link::compile;
@@ -20,7 +21,7 @@ use crate::scheduling::admission::Admission;
 use crate::scheduling::status::{HeldBack, Usage};
 use crate::scheduling::threads::Threads;
 use crate::store::KeptRoute;
-use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError, Variables};
+use crate::{Capability, Error, ErrorKind, ModuleOptions, OrError, RecordedVersions, Variables};
 
 /// A loaded module, as the application lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,10 +181,13 @@ impl Module {
         self.fresh_with(self.options.variables.clone())
     }
 
+    /// The counts of its calls go on.
     fn fresh_with(&self, variables: Variables) -> Self {
+        let instances = self.instances.fresh(variables.values().clone());
+        instances.histories.begin_counts(self.call_counts());
         Self {
             info: self.info.clone(),
-            instances: self.instances.fresh(variables.values().clone()),
+            instances,
             options: self.options.clone().variables(variables),
             manifest: self.manifest.clone(),
         }
@@ -221,11 +225,13 @@ impl Module {
                 unavailable_on: Vec::new(),
             };
             let name = || format!("{}.{}", declared.controller, declared.handler_name);
+            // Without the prefix, which belongs to the application.
+            let counted_as = format!("{} {}", declared.filter, declared.pattern.as_str());
             Ok(Route {
                 filter: declared.filter.clone(),
                 pattern,
                 record: Arc::new(record),
-                handler: self.instances.handler(declared.handler, *body, name),
+                handler: self.instances.handler(declared.handler, *body, counted_as, name),
             })
         };
         self.manifest.routes.iter().map(route).collect()
@@ -236,12 +242,12 @@ impl Module {
         let mut subscriptions = Vec::new();
         for channel in &self.manifest.declared.channels {
             for listener in &channel.listeners {
-                let name = || format!("{}:{}", channel.name, listener.event);
+                let name = format!("{}:{}", channel.name, listener.event);
                 subscriptions.push(Subscription {
                     channel: channel.name.clone(),
                     event: listener.event.clone(),
                     module: Some(self.info.name.clone()),
-                    listener: self.instances.listener(listener.listener, name),
+                    listener: self.instances.listener(listener.listener, &name),
                 });
             }
         }
@@ -280,6 +286,39 @@ impl Module {
 
     pub(crate) fn admission(&self) -> &Admission {
         &self.instances.pre.version.admission
+    }
+
+    /// Begins to count ended calls, from those of the current version in its record. Calls of its health check do not count.
+    pub(crate) fn begin_counts(&self, recorded: Option<&RecordedVersions>) {
+        let earlier = recorded.map(|recorded| recorded.calls.clone());
+        self.continue_counts(earlier.unwrap_or_default());
+    }
+
+    /// Continues counts of an earlier time in which the version was current.
+    pub(crate) fn continue_counts(&self, earlier: CallCountsByName) {
+        self.admission().begin_counts();
+        self.instances.histories.begin_counts(earlier);
+    }
+
+    /// Begins the trial of the version, which replaces that one.
+    pub(crate) fn begin_trial(&self, before: &Self) {
+        self.admission().begin_trial(before.call_counts(), Duration::ZERO);
+    }
+
+    /// Continues the trial that a record of the version has.
+    pub(crate) fn resume_trial(&self, recorded: Option<RecordedVersions>) {
+        if let Some(recorded) = recorded
+            && let Some(elapsed) = recorded.time_on_trial()
+        {
+            self.admission().begin_trial(recorded.previous_calls, elapsed);
+        }
+    }
+
+    /// The ended calls of each route and listener, and the created instances, since the version became current first.
+    pub(crate) fn call_counts(&self) -> CallCountsByName {
+        let mut counts = self.instances.histories.counts();
+        self.admission().count_instances(&mut counts);
+        counts
     }
 
     pub(crate) fn held_back(&self) -> Vec<HeldBack> {

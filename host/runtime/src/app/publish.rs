@@ -193,6 +193,12 @@ impl App {
         let table = binder.stage(&self.0.routers)?;
         // A version that failed its trial is not rolled back to.
         let previous = current.as_ref().filter(|_| module.is_some() && failed.is_none());
+        let is_restore = purpose.is_some_and(Purpose::is_restore);
+        let recorded = self.directory().filter(|_| is_restore);
+        let recorded = recorded.and_then(|directory| directory.versions(name));
+        if let (Some(_), Some(module)) = (purpose, module) {
+            module.begin_counts(recorded.as_ref());
+        }
         if !is_stand_in {
             self.record(name, module, purpose, previous)?;
         }
@@ -212,8 +218,10 @@ impl App {
         state.restore_failures.remove(name);
         let past = state.past.entry(name.clone()).or_default();
         past.replaced(change.time, previous, current.as_ref());
-        if let (ChangeKind::Swapped, Some(module)) = (kind, module) {
-            self.begin_trial(module);
+        match (module, &current) {
+            (Some(module), Some(current)) if kind == ChangeKind::Swapped => module.begin_trial(current),
+            (Some(module), _) => module.resume_trial(recorded),
+            (None, _) => {}
         }
         log(&change, module);
         self.bus().announce::<ServerChanged>(&change);
@@ -251,6 +259,8 @@ impl App {
             }
             let mut versions = directory.versions(name).unwrap_or_default();
             if replaces {
+                versions.calls = current.call_counts();
+                versions.trial = None;
                 versions = versions.with_current(Some(current));
             }
             versions.base = base.cloned().or(versions.base);
@@ -279,11 +289,15 @@ impl App {
         };
         let mut versions = directory.versions(name).unwrap_or_default();
         let is_restore = purpose.is_some_and(Purpose::is_restore);
-        // After a restart the directory alone knows the previous version.
+        let is_swap = purpose.is_some_and(|purpose| purpose.kind() == ChangeKind::Swapped);
+        versions.base = purpose.and_then(Purpose::base).cloned().or(versions.base);
+        // After a restart the directory alone knows the previous version and the calls.
         if !is_restore {
             versions.previous = digest_of(previous);
+            versions.previous_calls = previous.map(|previous| previous.call_counts()).unwrap_or_default();
+            versions.calls = module.map(|module| module.call_counts()).unwrap_or_default();
+            versions.trial = is_swap.then_some(0);
         }
-        versions.base = purpose.and_then(Purpose::base).cloned().or(versions.base);
         let versions = versions.with_current(module);
         recorded(directory.commit(name, versions), name, is_restore).map(drop)
     }

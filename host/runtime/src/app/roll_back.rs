@@ -41,18 +41,20 @@ impl App {
         };
         let directory = self.directory();
         let recorded = directory.and_then(|directory| {
-            let digest = directory.versions(name)?.previous?;
-            Some((directory, digest))
+            let versions = directory.versions(name)?;
+            Some((directory, versions.previous?, versions.previous_calls))
         });
-        let Some((directory, digest)) = recorded else {
+        let Some((directory, digest, calls)) = recorded else {
             let message = format!("module `{name}` has no previous version to roll back to");
             return Err(Error::new(ErrorKind::Refused, message));
         };
         let component = self.recorded(name, directory, &digest).await?;
         let module = self
             .build(name, Component::new(component), options.digest(digest))
-            .await;
-        module.map(Arc::new).map_err(|error| error.in_module(name))
+            .await
+            .map_err(|error| error.in_module(name))?;
+        module.continue_counts(calls);
+        Ok(Arc::new(module))
     }
 
     /// The version with the present values of its variables.
@@ -62,29 +64,5 @@ impl App {
             return Ok(version);
         }
         version.with_variables(options.variables).map(Arc::new)
-    }
-
-    /// Begins the canary trial of a version: if it fails, the module is rolled back.
-    pub(super) fn begin_trial(&self, module: &Arc<Module>) {
-        let (inner, version) = (Arc::downgrade(&self.0), Arc::downgrade(module));
-        module.admission().begin_trial(Box::new(move |reason| {
-            let (Some(inner), Some(version)) = (inner.upgrade(), version.upgrade()) else {
-                return;
-            };
-            let threads = inner.threads.clone();
-            threads.spawn_work(async move {
-                let app = App(inner);
-                let name = version.info.name.clone();
-                tracing::error!(
-                    module = name,
-                    digest = version.info.digest,
-                    "the version failed its trial, and is rolled back: {reason}"
-                );
-                if let Err(error) = app.revert(&name, Some(FailedTrial { version, reason })).await {
-                    let error = pointwork_core::error_chain(&error);
-                    tracing::error!(module = name, "the version cannot be rolled back: {error}");
-                }
-            });
-        }));
     }
 }

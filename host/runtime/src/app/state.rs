@@ -15,6 +15,7 @@ use crate::app::binder::{Binder, RouterFactory};
 use crate::app::drain::PastVersions;
 use crate::app::options::AppOptions;
 use crate::app::status::RestoreFailure;
+use crate::app::trial::CallRecorder;
 use crate::component::compiler::Compiler;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;
@@ -31,6 +32,7 @@ pub(super) struct AppInner {
     pub(super) closed: watch::Sender<bool>,
     /// The thread that closes it.
     pub(super) ending: Mutex<Option<JoinHandle<()>>>,
+    pub(super) call_recorder: Arc<CallRecorder>,
     state: Mutex<AppState>,
 }
 
@@ -74,6 +76,7 @@ impl AppInner {
             closed: watch::Sender::new(false),
             ending: Mutex::default(),
             directory: Mutex::new(options.state),
+            call_recorder: Arc::default(),
             state: Mutex::default(),
         })
     }

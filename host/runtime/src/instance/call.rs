@@ -49,7 +49,7 @@ pub(crate) trait Call: Sized + Send + 'static {
         let output = Self::lift(results, version);
         match raised {
             Some(raised) => {
-                version.admission.raised();
+                version.admission.raised(history);
                 Self::raised(output, raised)
             }
             None => {

@@ -80,26 +80,29 @@ impl Instances {
         }
     }
 
-    /// A handler by its number; the name is for the log.
+    /// A handler by its number, for the route of that name; the name of the handler is for the log.
     pub(crate) fn handler(
         self: &Arc<Self>,
         number: u32,
         body: BodyMode,
+        route: String,
         name: impl FnOnce() -> String,
     ) -> Arc<dyn Handler> {
         Arc::new(WasmHandler {
             instances: self.clone(),
-            history: Sharded::of(self.histories.history(Callee::Handler(number), name)),
+            history: Sharded::of(self.histories.counted(Callee::Handler(number), route, name)),
             number,
             body,
         })
     }
 
-    /// A listener by its number; the name is for the log.
-    pub(crate) fn listener(self: &Arc<Self>, number: u32, name: impl FnOnce() -> String) -> Arc<dyn Listener> {
+    /// A listener by its number. The name is its channel and event.
+    pub(crate) fn listener(self: &Arc<Self>, number: u32, name: &str) -> Arc<dyn Listener> {
+        let (histories, callee) = (&self.histories, Callee::Listener(number));
         Arc::new(WasmListener {
             instances: self.clone(),
-            history: Sharded::of(self.histories.history(Callee::Listener(number), name)),
+            history: Sharded::of(histories.counted(callee, name.to_owned(), || name.to_owned())),
+            retry_history: Sharded::of(histories.uncounted(callee, || name.to_owned())),
             number,
         })
     }
@@ -156,14 +159,20 @@ impl Handler for WasmHandler {
 struct WasmListener {
     instances: Arc<Instances>,
     history: Sharded<Arc<CallHistory>>,
+    /// Attempts at a durable event after the first one: a trial counts the event once.
+    retry_history: Sharded<Arc<CallHistory>>,
     number: u32,
 }
 
 impl Listener for WasmListener {
     fn deliver(&self, mut delivery: Delivery, payload: Payload) -> BoxFuture<'static, Result<Payload, Failure>> {
         let version = &self.instances.pre.version;
+        let history = match delivery.attempt() {
+            1 => self.history.local(),
+            _ => self.retry_history.local(),
+        };
         delivery.set_waiting(true);
-        let in_flight = match version.admission.admit(self.history.local()) {
+        let in_flight = match version.admission.admit(history) {
             Ok(in_flight) => in_flight,
             Err(left) => {
                 let message = format!("module `{}` is held back for another {left:?}", version.module);
@@ -179,7 +188,7 @@ impl Listener for WasmListener {
         let arrived = version.clock.now();
         let event = Event {
             listener: self.number,
-            history: self.history.local().clone(),
+            history: history.clone(),
             delivery,
             payload,
             arrived,

@@ -6,20 +6,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pointwork_core::{Caller, Crash, CrashKind, Shard, Sharded};
 
+use crate::call_counts::CallCountsByName;
 use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened, Probe};
 use crate::scheduling::call_history::{CallHistories, CallHistory, TICK};
 use crate::scheduling::held_places::{HeldPlaces, WaitingCall};
+use crate::scheduling::ended_calls::EndedCalls;
 use crate::scheduling::status::{ModuleState, Usage};
-use crate::scheduling::trial::{CanaryTrial, OnFailure};
+use crate::scheduling::trial::{CanaryTrial, INSTANCES, TrialState};
 use crate::{Breaker, Trial};
 
-/// Counts the calls of one version of a module, and feeds its circuit breakers and its canary trial.
+/// Counts the calls of one version of a module, and feeds its circuit breakers.
 ///
-/// A call costs a few relaxed additions; everything else happens only after a crash.
+/// A call costs a few relaxed additions; everything else happens only after a crash, and in each tick.
 pub(crate) struct Admission {
     module: Arc<str>,
     bus: Caller,
@@ -34,6 +36,8 @@ pub(crate) struct Admission {
     breaker: Breaker,
     /// Opens if instances cannot be created.
     instantiation: Arc<CircuitBreaker>,
+    /// Instances that were created, or failed to be, for the trial.
+    created: EndedCalls,
     /// Whether most handlers are held back.
     is_held_back: AtomicBool,
     trial: CanaryTrial,
@@ -86,6 +90,7 @@ impl Admission {
             instances: AtomicUsize::new(0),
             breaker: breaker.clone(),
             instantiation: CircuitBreaker::new(breaker.clone(), bus.clock()),
+            created: EndedCalls::default(),
             is_held_back: AtomicBool::new(false),
             trial: CanaryTrial::new(trial.clone()),
             bus,
@@ -147,6 +152,7 @@ impl Admission {
 
     /// A call of a handler or listener ended without a crash.
     pub(crate) fn succeeded(&self, history: &CallHistory) {
+        history.ended.succeeded();
         if history.breaker.succeeded() {
             tracing::info!(
                 module = &*self.module,
@@ -158,6 +164,7 @@ impl Admission {
 
     /// An instance was created.
     pub(crate) fn instantiated(&self) {
+        self.created.succeeded();
         if self.instantiation.succeeded() {
             tracing::info!(module = &*self.module, "the module's instances can be created again");
         }
@@ -175,20 +182,22 @@ impl Admission {
         }
     }
 
-    /// An exception of the guest ended a call, and the instance goes on.
-    pub(crate) fn raised(&self) {
+    /// An exception of the guest ended a call of a handler or listener, and the instance goes on.
+    pub(crate) fn raised(&self, history: &CallHistory) {
         self.exceptions.fetch_add(1, Ordering::Relaxed);
-        self.judge_trial();
+        history.ended.failed();
     }
 
     /// A call crashed; the handler or listener at fault is known. A breaker that this opens is reported as `server:crashed`.
     pub(crate) fn crashed(&self, history: &CallHistory) {
         self.count_crash();
+        history.ended.failed();
         if let Some(Opened {
             crashes_in_a_row,
             pause,
         }) = history.crashed()
         {
+            history.ended.opened_breaker();
             self.report_breaker(format!(
                 "{crashes_in_a_row} calls of `{}` in a row crashed; its circuit breaker is open for {pause:?}",
                 history.name
@@ -205,11 +214,13 @@ impl Admission {
     /// An instance could not be created.
     pub(crate) fn instantiation_failed(&self) {
         self.count_crash();
+        self.created.failed();
         if let Some(Opened {
             crashes_in_a_row,
             pause,
         }) = self.instantiation.crashed()
         {
+            self.created.opened_breaker();
             self.report_breaker(format!(
                 "{crashes_in_a_row} instances in a row could not be created; the module's circuit breaker is open for {pause:?}"
             ));
@@ -218,13 +229,6 @@ impl Admission {
 
     fn count_crash(&self) {
         self.crashes.fetch_add(1, Ordering::Relaxed);
-        self.judge_trial();
-    }
-
-    /// A call of a version on trial failed by a crash or by an exception.
-    fn judge_trial(&self) {
-        let failed = self.crashes.load(Ordering::Relaxed) + self.exceptions.load(Ordering::Relaxed);
-        self.trial.failed(failed, self.calls());
     }
 
     fn report_breaker(&self, message: String) {
@@ -237,8 +241,40 @@ impl Admission {
         self.bus.report(crash);
     }
 
-    pub(crate) fn begin_trial(&self, on_failure: OnFailure) {
-        self.trial.begin(on_failure);
+    /// Begins to count created instances.
+    pub(crate) fn begin_counts(&self) {
+        self.created.reset();
+    }
+
+    /// Adds the counts of created instances to those of routes and listeners.
+    pub(crate) fn count_instances(&self, counts: &mut CallCountsByName) {
+        let created = self.created.counts();
+        if created.calls > 0 {
+            counts.entry(INSTANCES.to_owned()).or_default().add(created);
+        }
+    }
+
+    /// Begins the trial of the version, or goes on with it after `elapsed`. `before` has the counts of the version before.
+    pub(crate) fn begin_trial(&self, before: CallCountsByName, elapsed: Duration) {
+        self.trial.begin(before, elapsed, self.now());
+    }
+
+    pub(crate) fn is_on_trial(&self) -> bool {
+        self.trial.is_on()
+    }
+
+    /// The time on trial; `None` if the version is not on trial.
+    pub(crate) fn time_on_trial(&self) -> Option<Duration> {
+        self.trial.elapsed(self.now())
+    }
+
+    /// Compares the version with the one before. A trial that is over is reported once.
+    pub(crate) fn judge_trial(&self, counts: &CallCountsByName) -> Option<TrialState> {
+        self.trial.judge(counts, self.now())
+    }
+
+    fn now(&self) -> Instant {
+        self.bus.clock().now()
     }
 
     pub(crate) fn state(&self) -> ModuleState {
@@ -247,7 +283,7 @@ impl Admission {
             ModuleState::HeldBack
         } else if instantiation.is_some() {
             ModuleState::HalfOpen
-        } else if self.trial.is_on(self.calls()) {
+        } else if self.trial.is_on() {
             ModuleState::OnTrial
         } else {
             ModuleState::Serving

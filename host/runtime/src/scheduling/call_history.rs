@@ -1,6 +1,7 @@
 //! The call history of each handler and listener, which decides the priority of its next calls, and whether calls are admitted at all.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,8 +10,10 @@ use parking_lot::Mutex;
 use pointwork_core::{Clock, Sharded};
 
 use crate::Breaker;
+use crate::call_counts::CallCountsByName;
 use crate::limits::ModuleLimits;
 use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened};
+use crate::scheduling::ended_calls::EndedCalls;
 use crate::scheduling::held_places::HeldPlaces;
 use crate::scheduling::status::{HeldBack, HeldBackState};
 
@@ -27,12 +30,27 @@ const OFTEN: u64 = 10;
 /// must not close a module.
 const MOST_HELD_BACK: usize = 3;
 
-/// The recent calls of one handler or listener.
+/// The calls of one route or listener: the history of its handler, and the counts that a trial compares.
+#[derive(Default)]
+pub(crate) struct CallHistory {
+    handler: Arc<HandlerHistory>,
+    pub(super) ended: EndedCalls,
+}
+
+impl Deref for CallHistory {
+    type Target = Arc<HandlerHistory>;
+
+    fn deref(&self) -> &Arc<HandlerHistory> {
+        &self.handler
+    }
+}
+
+/// The recent calls of one handler, by any of its routes, or of one listener.
 ///
 /// Each of them has its own history, so that a handler that loops or crashes does not slow down the others of its
 /// module.
 #[derive(Default)]
-pub(crate) struct CallHistory {
+pub(crate) struct HandlerHistory {
     /// The name of the handler or listener, for the log.
     pub(crate) name: String,
     pub(crate) breaker: Arc<CircuitBreaker>,
@@ -56,7 +74,7 @@ pub(crate) struct CallHistory {
 }
 
 /// Counts a looping call until it is dropped.
-pub(crate) struct LoopingCall(Arc<CallHistory>);
+pub(crate) struct LoopingCall(Arc<HandlerHistory>);
 
 impl Drop for LoopingCall {
     fn drop(&mut self) {
@@ -64,7 +82,7 @@ impl Drop for LoopingCall {
     }
 }
 
-impl CallHistory {
+impl HandlerHistory {
     /// A call begins.
     pub(crate) fn called(&self) {
         self.calls.local().fetch_add(1, Ordering::Relaxed);
@@ -174,7 +192,11 @@ pub(crate) enum Callee {
 pub(crate) struct CallHistories {
     breaker: Breaker,
     clock: Clock,
-    histories: Mutex<HashMap<Callee, Arc<CallHistory>>>,
+    histories: Mutex<HashMap<Callee, Arc<HandlerHistory>>>,
+    /// Those of routes and listeners, by their names.
+    counted: Mutex<HashMap<(Callee, String), Arc<CallHistory>>>,
+    /// The counts of an earlier time in which the version was current.
+    earlier: Mutex<CallCountsByName>,
 }
 
 impl CallHistories {
@@ -183,17 +205,54 @@ impl CallHistories {
             breaker,
             clock,
             histories: Mutex::default(),
+            counted: Mutex::default(),
+            earlier: Mutex::default(),
         }
     }
 
+    /// The history of the calls of one route, or of a listener, under the name that stays the same in other versions.
+    pub(crate) fn counted(&self, callee: Callee, route: String, name: impl FnOnce() -> String) -> Arc<CallHistory> {
+        let mut counted = self.counted.lock();
+        let history = counted
+            .entry((callee, route))
+            .or_insert_with(|| self.uncounted(callee, name));
+        history.clone()
+    }
+
+    /// The history of calls that no trial compares.
+    pub(crate) fn uncounted(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
+        Arc::new(CallHistory {
+            handler: self.history(callee, name),
+            ended: EndedCalls::default(),
+        })
+    }
+
+    /// Begins to count ended calls, from the counts of an earlier time.
+    pub(crate) fn begin_counts(&self, earlier: CallCountsByName) {
+        self.counted.lock().values().for_each(|history| history.ended.reset());
+        *self.earlier.lock() = earlier;
+    }
+
+    /// The counts of the routes and listeners that were called.
+    pub(crate) fn counts(&self) -> CallCountsByName {
+        let mut counts = self.earlier.lock().clone();
+        for ((_, name), history) in &*self.counted.lock() {
+            let ended = history.ended.counts();
+            if ended.calls > 0 {
+                counts.entry(name.clone()).or_default().add(ended);
+            }
+        }
+        counts
+    }
+
     /// The history of a handler or listener, begun at the first call of this.
-    pub(crate) fn history(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<CallHistory> {
+    fn history(&self, callee: Callee, name: impl FnOnce() -> String) -> Arc<HandlerHistory> {
         let mut histories = self.histories.lock();
         let history = histories.entry(callee).or_insert_with(|| {
-            Arc::new(CallHistory {
+            Arc::new(HandlerHistory {
                 name: name(),
                 breaker: CircuitBreaker::new(self.breaker.clone(), self.clock.clone()),
-                ..CallHistory::default()
+                ..HandlerHistory::default()
             })
         });
         history.clone()
@@ -247,7 +306,7 @@ mod tests {
 
     #[test]
     fn loops_are_remembered_for_a_while() {
-        let history = Arc::<CallHistory>::default();
+        let history = Arc::<HandlerHistory>::default();
         let call = history.looped();
         for _ in 0..2 * MEMORY {
             history.tick();
@@ -264,7 +323,7 @@ mod tests {
     #[test]
     fn often_is_ten_crashes_and_one_call_in_twenty() {
         let ticked = |crashes: u64, calls: u64| {
-            let history = CallHistory::default();
+            let history = HandlerHistory::default();
             for _ in 0..crashes {
                 history.crashed();
             }
@@ -281,7 +340,7 @@ mod tests {
 
     #[test]
     fn crashes_are_forgotten() {
-        let history = CallHistory::default();
+        let history = HandlerHistory::default();
         for _ in 0..OFTEN {
             history.crashed();
         }

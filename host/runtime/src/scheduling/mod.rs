@@ -4,6 +4,7 @@ pub(crate) mod admission;
 pub(crate) mod breaker;
 pub(crate) mod call_history;
 pub(crate) mod driver_slot;
+mod ended_calls;
 pub(crate) mod epoch;
 pub(crate) mod fibers;
 pub(crate) mod held_places;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum ModuleState {
     /// It serves.
     Serving,
-    /// It serves, in its canary trial: after a few crashes it is rolled back. See [`Trial`](crate::Trial).
+    /// It serves, in its canary trial: if its calls fail more often than those of the version before, it is rolled back. See [`Trial`](crate::Trial).
     OnTrial,
     /// All of its calls are refused: its instances cannot be created, or most of its handlers crash. See
     /// [`Breaker`](crate::Breaker).

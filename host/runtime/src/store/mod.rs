@@ -6,5 +6,5 @@ mod state;
 
 pub use self::cache::CacheDirectory;
 pub(crate) use self::cache::{CacheEntry, CachedArtifact};
-pub(crate) use self::state::{KeptRoute, PinnedComponent};
+pub(crate) use self::state::{KeptRoute, PinnedComponent, VersionCalls};
 pub use self::state::{RecordedVersions, StateDirectory};

@@ -2,11 +2,12 @@
 
 mod record;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pointwork_core::{open_file, read_file};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::record::Modules;
 use super::files;
+use crate::call_counts::CallCountsByName;
 use crate::{Error, ErrorKind, OrError};
 
 /// Locked by the process that has the directory open.
@@ -71,7 +73,43 @@ pub struct RecordedVersions {
     /// The routes of the current version, without a prefix: they are known when its component cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) routes: Vec<KeptRoute>,
+    /// The ended calls of the current version.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) calls: CallCountsByName,
+    /// The ended calls of the previous version, as long as it was current.
+    #[serde(rename = "previous-calls", skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) previous_calls: CallCountsByName,
+    /// The time that the current version has been on trial, in milliseconds; `None` if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trial: Option<u64>,
 }
+
+/// The calls of a version, to be recorded.
+#[derive(Debug)]
+pub(crate) struct VersionCalls {
+    pub(crate) module: String,
+    /// SHA-256 of the version, in hex.
+    pub(crate) digest: String,
+    pub(crate) calls: CallCountsByName,
+    /// `None` if the version is not on trial.
+    pub(crate) time_on_trial: Option<Duration>,
+}
+
+impl VersionCalls {
+    /// Whether the record of the module has them, or has another version.
+    fn is_known(&self, recorded: &RecordedVersions) -> bool {
+        let is_current = recorded.current.as_ref() == Some(&self.digest);
+        let has_time = match (recorded.trial.map(Duration::from_millis), self.time_on_trial) {
+            (None, None) => true,
+            (Some(known), Some(time)) => time < known + TRIAL_STEP,
+            _ => false,
+        };
+        !is_current || has_time && recorded.calls == self.calls
+    }
+}
+
+/// The time on trial that passes before a record without new calls is written again.
+const TRIAL_STEP: Duration = Duration::from_secs(10);
 
 /// A route of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +120,12 @@ pub(crate) struct KeptRoute {
 }
 
 impl RecordedVersions {
+    /// The time that the current version has been on trial, if a roll-back can follow.
+    pub(crate) fn time_on_trial(&self) -> Option<Duration> {
+        let trial = self.trial.filter(|_| self.previous.is_some());
+        trial.map(Duration::from_millis)
+    }
+
     pub(super) fn digests(&self) -> impl Iterator<Item = &str> {
         self.components().chain(self.base.as_deref())
     }
@@ -250,6 +294,33 @@ impl StateDirectory {
             content.modules = modules;
         }
         self.clear(&mut content);
+        Ok(())
+    }
+
+    /// Records the calls of versions and their time on trial, in one write. A version that is not current is left out. Time alone is
+    /// recorded in steps of [`TRIAL_STEP`]. Blocks.
+    ///
+    /// # Errors
+    /// [`State`](crate::ErrorKind::State) if the record cannot be written.
+    pub(crate) fn record_calls(&self, versions: &[VersionCalls]) -> Result<(), Error> {
+        let mut content = self.0.content.lock();
+        let is_known = |version: &&VersionCalls| {
+            let recorded = content.modules.get(&version.module);
+            recorded.is_none_or(|recorded| version.is_known(recorded))
+        };
+        if versions.iter().all(|version| is_known(&version)) {
+            return Ok(());
+        }
+        let mut modules = content.modules.clone();
+        for version in versions.iter().filter(|version| !is_known(version)) {
+            if let Some(recorded) = modules.get_mut(&version.module) {
+                recorded.calls.clone_from(&version.calls);
+                let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+                recorded.trial = version.time_on_trial.map(millis);
+            }
+        }
+        write_record(&self.0.path, &modules)?;
+        content.modules = modules;
         Ok(())
     }
 

@@ -1,17 +1,22 @@
-//! Events of a durable channel whose listener is a module that is swapped, rolled back and removed (spec N8).
+//! Events of a durable channel whose listener is a module that is swapped, rolled back and removed (spec N8, S6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use pointwork::http::StatusCode;
-use pointwork::{Delivery, Payload};
+use pointwork::{Delivery, ModuleState, Payload};
 use pointwork_events_tests::memory::Memory;
 use pointwork_events_tests::world::{World, quick};
-use pointwork_suite::guest::{Channel, Guest, Program};
+use pointwork_suite::guest::{Channel, End, Guest, Program};
+use pointwork_test_clock::TestClock;
 
 use crate::Plain;
 
-pub(crate) const ALL: &[(&str, Plain)] = crate::list![events_wait_while_their_module_is_swapped_or_away];
+pub(crate) const ALL: &[(&str, Plain)] = crate::list![
+    events_wait_while_their_module_is_swapped_or_away,
+    attempts_at_one_event_count_once_in_a_trial,
+];
 
 /// A module whose listener calls `app:heard`; `text` tells versions apart.
 fn version(text: &str) -> Vec<u8> {
@@ -50,5 +55,43 @@ async fn events_wait_while_their_module_is_swapped_or_away() {
     module("4").load().await.expect("it is loaded");
     world.settled().await;
     assert_eq!((heard.load(Ordering::Relaxed), world.figures().await.dead), (200, 0));
+    world.app.close().await;
+}
+
+async fn attempts_at_one_event_count_once_in_a_trial() {
+    let time = TestClock::new();
+    let world = World::timed(&time, Arc::new(Memory::default()), quick());
+    let module = |program: Program| {
+        let guest = Guest::new().channel(Channel::new("mail").on("order", program));
+        world.app.module("mail").bytes(guest.build())
+    };
+    module(Program::text("null")).load().await.expect("it is loaded");
+    let raises = Program::new().ends(End::Raise);
+    module(raises).swap().await.expect("it is swapped");
+    let status = || world.app.statuses().pop().expect("the module");
+    // A trial compares twenty calls, and each event has three attempts.
+    for number in 1..20 {
+        assert_eq!(world.emit(1, number).await, StatusCode::OK);
+    }
+    while world.figures().await.waiting > 0 {
+        time.advance(Duration::from_secs(1)).await;
+    }
+    let after_attempts = status();
+    assert_eq!(
+        (after_attempts.usage.exceptions, after_attempts.state),
+        (57, ModuleState::OnTrial)
+    );
+    assert_eq!(world.emit(1, 20).await, StatusCode::OK);
+    let is_taken_back = || {
+        world
+            .app
+            .statuses()
+            .pop()
+            .is_some_and(|now| now.info.digest != after_attempts.info.digest)
+    };
+    while !is_taken_back() {
+        time.advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(status().state, ModuleState::Serving);
     world.app.close().await;
 }

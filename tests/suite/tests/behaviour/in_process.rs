@@ -1,5 +1,7 @@
 //! An application without any adapter: it answers requests in process, and it is closed.
 
+use std::fs;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -8,11 +10,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::Limited;
-use pointwork::{App, Body, ChangeKind, Context, ErrorKind, FailureCode, Origin, Payload, StateDirectory};
+use pointwork::{
+    App, Body, ChangeKind, Context, ErrorKind, FailureCode, ModuleState, Origin, Payload, StateDirectory, Trial,
+};
 use pointwork_suite::app::usual_options;
-use pointwork_suite::guest::{Channel, Controller, End, Guest, Program};
+use pointwork_suite::guest::{Channel, Controller, End, Guest, Program, ReplyBody};
 use pointwork_suite::logs::Logs;
-use pointwork_test_clock::real;
+use pointwork_test_clock::{TestClock, real};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
@@ -27,9 +31,13 @@ trials! {
     calls_that_do_not_end_are_cut,
     a_closed_application_refuses_everything,
     a_restart_restores_a_module_whose_event_names_were_allowed,
+    a_restart_neither_ends_nor_resets_a_trial,
     a_drop_without_a_close_tells_what_is_lost,
     a_limit_for_bodies_around_it_keeps_its_status,
 }
+
+/// The time between two comparisons of a version on trial.
+const TICK: Duration = Duration::from_millis(500);
 
 fn get(path: &str) -> Result<Request<Body>> {
     Ok(Request::get(path).header("host", "test").body(Body::empty())?)
@@ -276,6 +284,88 @@ async fn a_restart_restores_a_module_whose_event_names_were_allowed() -> Result<
     let served = app.module("taker").bytes(after).swap().await?;
     ensure!(served.kind == ChangeKind::Unchanged, "{served:?}");
     app.close().await;
+    Ok(())
+}
+
+/// An ordinary end of the application, and one after which the directory has what was recorded before.
+async fn a_restart_neither_ends_nor_resets_a_trial() -> Result<()> {
+    let length = Duration::from_secs(60);
+    let version = |end: End| {
+        let things = Controller::new("Things", "/").get("kept", Program::text("a").ends(end));
+        Guest::with(things).build()
+    };
+    let good = End::Reply(ReplyBody::Text);
+    for is_closed in [true, false] {
+        let (folder, copy, time) = (tempfile::tempdir()?, tempfile::tempdir()?, TestClock::new());
+        let start = async |folder: &Path| -> Result<App> {
+            let options = usual_options().clock(time.clock()).state(StateDirectory::open(folder)?);
+            let app = App::with_options(options)?;
+            let module = app.module("shop").bytes(version(good)).trial(Trial::new().time(length));
+            module.restore().await?;
+            Ok(app)
+        };
+        let state = |app: &App| app.statuses().pop().map(|status| status.state);
+        let call = async |app: &App, times: usize| -> Result<()> {
+            for _ in 0..times {
+                app.handle(get("/kept")?).await;
+            }
+            time.advance(TICK).await;
+            Ok(())
+        };
+        let before = start(folder.path()).await?;
+        call(&before, 100).await?;
+        // One call in twenty more than in the version before is allowed.
+        before.module("shop").bytes(version(End::Raise)).swap().await?;
+        call(&before, 10).await?;
+        time.advance(length / 2).await;
+        let folder = if is_closed {
+            before.close().await;
+            folder.path()
+        } else {
+            copy_directory(folder.path(), copy.path())?;
+            copy.path()
+        };
+        let app = start(folder).await?;
+        ensure!(state(&app) == Some(ModuleState::OnTrial), "closed: {is_closed}");
+        time.advance(length / 4).await;
+        call(&app, 9).await?;
+        ensure!(
+            state(&app) == Some(ModuleState::OnTrial),
+            "closed: {is_closed}: 19 calls"
+        );
+        call(&app, 1).await?;
+        let is_taken_back = async || app.handle(get("/kept").expect("a request")).await.status() == StatusCode::OK;
+        real::until_async("the version is taken back", is_taken_back).await?;
+        app.close().await;
+        // The version that serves has no trial, and the other one has its time behind it.
+        let app = start(folder).await?;
+        ensure!(state(&app) == Some(ModuleState::Serving), "closed: {is_closed}");
+        app.module("shop").bytes(version(End::Trap)).swap().await?;
+        time.advance(length / 2).await;
+        app.close().await;
+        let app = start(folder).await?;
+        time.advance(length * 3 / 4).await;
+        ensure!(
+            state(&app) == Some(ModuleState::Serving),
+            "closed: {is_closed}: the trial ends"
+        );
+        app.close().await;
+        before.close().await;
+    }
+    Ok(())
+}
+
+fn copy_directory(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copied = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_directory(&entry.path(), &copied)?;
+        } else {
+            fs::copy(entry.path(), copied)?;
+        }
+    }
     Ok(())
 }
 

@@ -43,7 +43,7 @@ fn settings_of_a_module_are_read() {
         "isolation = \"fresh\"\ndrain = \"1s\"\nhealth = \"/up\"\ndeadline = \"2s\"\nbody = \"1KiB\"\n\
          channels = [\"product\", \"db\"]\n\
          digest = \"sha256:BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\"\n\
-         [module.breaker]\ncrashes = 5\npause = \"1s\"\n[module.trial]\ncalls = 10\ncrashes = 0",
+         [module.breaker]\ncrashes = 5\npause = \"1s\"\n[module.trial]\ncalls = 10\nshare = 7\ntime = \"1m\"",
     );
     let config = parse(&text).expect("all of it is known");
     let module = config.module_options(&config.modules[0]);
@@ -64,7 +64,7 @@ fn settings_of_a_module_are_read() {
         (module.breaker.crashes, module.breaker.pause),
         (5, Duration::from_secs(1))
     );
-    assert_eq!((module.trial.calls, module.trial.crashes), (10, 0));
+    assert_eq!((module.trial.calls, module.trial.share), (10, 7));
 }
 
 #[test]
@@ -95,6 +95,11 @@ fn invalid_setting_says_what_was_expected() {
     );
     assert_eq!(
         refusal(&module("[module.trial]\nlongest = \"1s\"")),
-        "unknown key `longest` in shop/pointwork.toml:4:1 | expected `calls` or `crashes`"
+        "unknown key `longest` in shop/pointwork.toml:4:1 | expected `calls`, `share` or `time`"
+    );
+    assert_eq!(
+        refusal(&module("[module.trial]\ncrashes = 3")),
+        "`crashes` is no longer a key of `trial` in shop/pointwork.toml:4:1 | set `share`, the percentage points by which the share of \
+         failed calls may exceed that of the version before, or turn the trial off by `calls = 0`"
     );
 }

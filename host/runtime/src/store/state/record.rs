@@ -2,9 +2,10 @@
 //!
 //! ```json
 //! {
-//!   "format": 2,
+//!   "format": 3,
 //!   "sha256": "of `modules`, without any space between",
-//!   "modules": { "products": { "current": "…", "previous": "…", "base": "…", "routes": [ { "method": "GET", "path": "/" } ] } }
+//!   "modules": { "products": { "current": "…", "previous": "…", "base": "…", "routes": [ { "method": "GET", "path": "/" } ],
+//!     "calls": { "GET /": { "calls": 120, "failed": 3, "breaker-opened": false } }, "previous-calls": { … }, "trial": 60000 } }
 //! }
 //! ```
 
@@ -14,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::RecordedVersions;
 
-/// The version of the format that is written, and the newest one that is read. The first one has no `routes`.
-const FORMAT: u64 = 2;
+/// The version of the format that is written, and the newest one that is read. The first one has no `routes`, and
+/// the second one no `calls`, `previous-calls` and `trial`.
+const FORMAT: u64 = 3;
 
 /// The versions of each module, by its name.
 pub(super) type Modules = BTreeMap<String, RecordedVersions>;
@@ -106,8 +108,14 @@ impl Unreadable {
 mod tests {
     use super::super::KeptRoute;
     use super::*;
+    use crate::call_counts::CallCounts;
 
     fn modules() -> Modules {
+        let calls = CallCounts {
+            calls: 120,
+            failed: 3,
+            breaker_opened: true,
+        };
         let version = RecordedVersions {
             current: Some(crate::digest(b"new")),
             previous: Some(crate::digest(b"old")),
@@ -116,6 +124,9 @@ mod tests {
                 method: Some("GET".to_owned()),
                 path: "/version".to_owned(),
             }],
+            calls: [("GET /version".to_owned(), calls)].into(),
+            previous_calls: [("db:version".to_owned(), calls)].into(),
+            trial: Some(60_000),
         };
         Modules::from([("a \"quoted\" name".to_owned(), version)])
     }
@@ -144,24 +155,30 @@ mod tests {
 
     #[test]
     fn another_format_is_distinguished_from_damage() {
-        let newer = br#"{ "format": 3, "anything": [] }"#;
+        let newer = br#"{ "format": 4, "anything": [] }"#;
         let unreadable = read(newer).unwrap_err();
-        assert!(matches!(unreadable, Unreadable::Format(3)), "{unreadable}");
+        assert!(matches!(unreadable, Unreadable::Format(4)), "{unreadable}");
         assert!(unreadable.hint().contains("newer version"));
         assert!(matches!(read(b"").unwrap_err(), Unreadable::Syntax(_)));
     }
 
     #[test]
-    fn the_first_format_is_read() {
-        let version = RecordedVersions {
+    fn earlier_formats_are_read() {
+        let mut version = RecordedVersions {
             current: Some(crate::digest(b"new")),
             ..RecordedVersions::default()
         };
-        let modules = Modules::from([("m".to_owned(), version)]);
-        let text = String::from_utf8(write(&modules).unwrap()).unwrap();
-        let first = text.replace("\"format\": 2", "\"format\": 1");
-        assert_ne!(first, text);
-        assert_eq!(read(first.as_bytes()).unwrap(), modules);
+        for format in [1, 2] {
+            let modules = Modules::from([("m".to_owned(), version.clone())]);
+            let text = String::from_utf8(write(&modules).unwrap()).unwrap();
+            let earlier = text.replace("\"format\": 3", &format!("\"format\": {format}"));
+            assert_ne!(earlier, text);
+            assert_eq!(read(earlier.as_bytes()).unwrap(), modules);
+            version.routes = vec![KeptRoute {
+                method: None,
+                path: "/".to_owned(),
+            }];
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@ use crate::digest;
 use tempfile::TempDir;
 
 use super::*;
+use crate::call_counts::CallCounts;
 
 fn directory() -> (TempDir, PathBuf) {
     let above = tempfile::tempdir().expect("a directory can be made");
@@ -173,7 +174,7 @@ fn a_damaged_record_is_an_error_that_names_it() {
     for (text, cause) in [
         ("", "EOF"),
         ("{ \"format\": 1, \"mod", "EOF"),
-        (r#"{ "format": 9 }"#, "its format is 9, expected 2 or less"),
+        (r#"{ "format": 9 }"#, "its format is 9, expected 3 or less"),
         (r#"{ "format": 1, "sha256": "", "modules": {} }"#, "it was changed"),
     ] {
         fs::write(&record, text).unwrap();
@@ -334,4 +335,55 @@ fn fifos_and_endless_files_are_not_read() {
     fifo(&path.join(LOCK));
     let error = StateDirectory::open(&path).map(drop).unwrap_err();
     assert!(error.to_string().contains(LOCK), "{error}");
+}
+
+#[test]
+fn calls_of_the_current_version_are_recorded_once() {
+    let (_above, path) = directory();
+    let state = open(&path);
+    install(&state, "one", b"first", None);
+    let seconds = Duration::from_secs;
+    let calls = |version: &[u8], calls: u64, time_on_trial: Option<Duration>| VersionCalls {
+        module: "one".to_owned(),
+        digest: digest(version),
+        calls: [(
+            "GET /".to_owned(),
+            CallCounts {
+                calls,
+                ..CallCounts::default()
+            },
+        )]
+        .into(),
+        time_on_trial,
+    };
+    let recorded = |state: &StateDirectory| {
+        let versions = state.versions("one").unwrap();
+        let calls: u64 = versions.calls.values().map(|counts| counts.calls).sum();
+        (calls, versions.trial)
+    };
+    let record = |version: VersionCalls| {
+        let before = fs::read(path.join(RECORD)).unwrap();
+        state.record_calls(&[version]).unwrap();
+        (fs::read(path.join(RECORD)).unwrap() != before, recorded(&state))
+    };
+    assert_eq!(record(calls(b"first", 7, Some(seconds(1)))), (true, (7, Some(1_000))));
+    assert_eq!(
+        record(calls(b"first", 7, Some(seconds(10)))),
+        (false, (7, Some(1_000))),
+        "less than a step"
+    );
+    assert_eq!(record(calls(b"first", 7, Some(seconds(11)))), (true, (7, Some(11_000))));
+    assert_eq!(
+        record(calls(b"other", 9, None)),
+        (false, (7, Some(11_000))),
+        "it is not current"
+    );
+    assert_eq!(record(calls(b"first", 7, None)), (true, (7, None)));
+    let of_unknown = VersionCalls {
+        module: "two".to_owned(),
+        ..calls(b"first", 1, None)
+    };
+    assert!(!record(of_unknown).0);
+    drop(state);
+    assert_eq!(recorded(&open(&path)), (7, None));
 }
