@@ -2,6 +2,7 @@
 
 pub(crate) mod binder;
 pub(crate) mod builder;
+mod call_recorder;
 pub(crate) mod changes;
 pub(crate) mod channel;
 mod close;

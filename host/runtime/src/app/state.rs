@@ -12,10 +12,10 @@ use tokio::sync::watch;
 
 use super::App;
 use crate::app::binder::{Binder, RouterFactory};
+use crate::app::call_recorder::CallRecorder;
 use crate::app::drain::PastVersions;
 use crate::app::options::AppOptions;
 use crate::app::status::RestoreFailure;
-use crate::app::trial::CallRecorder;
 use crate::component::compiler::Compiler;
 use crate::component::engine::Engines;
 use crate::scheduling::threads::Threads;

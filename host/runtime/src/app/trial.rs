@@ -1,26 +1,17 @@
-//! The trials of versions that were swapped in: where they begin, and what follows from them.
+//! The trials of versions that were swapped in, and what follows from them.
 //!
-//! The maintenance of the application compares each version on trial with the version before. The counts of a version on trial are recorded in
-//! the state directory when they change, and those of every version when the application closes, so that a restart neither ends nor
-//! resets a trial. A process that is killed loses the calls since the last record.
+//! The maintenance of the application compares each version on trial with the version before. The counts of a version on trial are
+//! recorded in the state directory when they change, and those of every version when the application closes, so that a restart
+//! neither ends nor resets a trial. A process that is killed loses the calls since the last record.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::App;
+use crate::app::call_recorder::CallRecorder;
 use crate::app::module::Module;
 use crate::app::publish::FailedTrial;
 use crate::scheduling::trial::TrialState;
 use crate::store::VersionCalls;
-use crate::{ErrorKind, StateDirectory};
-
-/// The state of recording counts in the state directory.
-#[derive(Default)]
-pub(super) struct CallRecorder {
-    is_running: AtomicBool,
-    /// Whether the last record could not be written, which is logged once.
-    has_failed: AtomicBool,
-}
 
 impl App {
     /// Compares the versions that are on trial with those before them.
@@ -51,7 +42,7 @@ impl App {
         if let Some(directory) = self.directory()
             && !versions.is_empty()
         {
-            self.record_in_background(directory, versions);
+            CallRecorder::record_in_background(&self.0.call_recorder, &self.0.threads, directory, versions);
         }
     }
 
@@ -72,26 +63,6 @@ impl App {
         });
     }
 
-    /// Records counts on a thread that may block. While an earlier record is being written, this one is left to the next tick. The end
-    /// of a trial may be left out so, and a restart continues the trial for a moment.
-    fn record_in_background(&self, directory: StateDirectory, versions: Vec<VersionCalls>) {
-        let recorder = self.0.call_recorder.clone();
-        if recorder.is_running.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let threads = self.0.threads.clone();
-        self.0.threads.spawn_work(async move {
-            let recording = recorder.clone();
-            let record = move || {
-                recording.record(&directory, &versions);
-                Ok(())
-            };
-            // It fails if the threads end, and then the application records the counts itself.
-            let _ = threads.blocking(ErrorKind::State, record).await;
-            recorder.is_running.store(false, Ordering::Relaxed);
-        });
-    }
-
     /// Records the counts of the current versions. Blocks.
     pub(super) fn record_calls(&self) {
         let Some(directory) = self.directory() else { return };
@@ -106,18 +77,5 @@ impl App {
             })
             .collect();
         self.0.call_recorder.record(&directory, &versions);
-    }
-}
-
-impl CallRecorder {
-    fn record(&self, directory: &StateDirectory, versions: &[VersionCalls]) {
-        let recorded = directory.record_calls(versions);
-        let had_failed = self.has_failed.swap(recorded.is_err(), Ordering::Relaxed);
-        if let Err(error) = recorded
-            && !had_failed
-        {
-            let reason = pointwork_core::error_chain(&error);
-            tracing::warn!("the calls of modules are not recorded, so that a restart forgets them: {reason}");
-        }
     }
 }
