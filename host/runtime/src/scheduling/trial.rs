@@ -108,14 +108,15 @@ fn failure(options: &Trial, counts: &CallCountsByName, before: &CallCountsByName
         } else {
             " and its circuit breaker opened"
         };
-        let place = match same {
-            Some(_) => "in the version before",
-            None if before.calls == 0 => "the version before had no calls:",
-            None => "it had no calls in the version before, whose calls failed",
+        let in_before = format!("{} of {}", before.failed, before.calls);
+        let compared = match same {
+            Some(_) => format!("in the version before in {in_before}"),
+            None if before.calls > 0 => format!("the calls of the version before failed in {in_before}"),
+            None => "the version before had no calls".to_owned(),
         };
         Some(format!(
-            "`{name}` failed in {} of {} calls{breaker}; {place} in {} of {}",
-            counts.failed, counts.calls, before.failed, before.calls
+            "`{name}` failed in {} of {} calls{breaker}; {compared}",
+            counts.failed, counts.calls
         ))
     })
 }
@@ -215,6 +216,38 @@ mod tests {
         // A version that nobody called counts as one that never failed.
         assert_eq!(failing(&[("GET /new", 1, 20, false)], &[]), None);
         assert!(failing(&[("GET /new", 2, 20, false)], &[]).is_some());
+    }
+
+    #[test]
+    fn a_reason_has_the_numbers_of_both_versions() {
+        let (old, options) = (
+            table(&[("GET /a", 1, 50, false), ("GET /b", 3, 50, false)]),
+            Trial::new(),
+        );
+        for (new, old, reason) in [
+            (
+                ("GET /a", 20, 25, false),
+                &old,
+                "`GET /a` failed in 20 of 25 calls; in the version before in 1 of 50",
+            ),
+            (
+                ("GET /a", 20, 1_000, true),
+                &table(&[("GET /a", 0, 50, false)]),
+                "`GET /a` failed in 20 of 1000 calls and its circuit breaker opened; in the version before in 0 of 50",
+            ),
+            (
+                ("GET /c", 20, 25, false),
+                &old,
+                "`GET /c` failed in 20 of 25 calls; the calls of the version before failed in 4 of 100",
+            ),
+            (
+                ("GET /c", 20, 25, false),
+                &table(&[]),
+                "`GET /c` failed in 20 of 25 calls; the version before had no calls",
+            ),
+        ] {
+            assert_eq!(failure(&options, &table(&[new]), old).as_deref(), Some(reason));
+        }
     }
 
     #[test]
