@@ -176,7 +176,7 @@ async fn each_path_of_a_handler_is_compared(harness: Harness) -> Result<()> {
             .start(AppSpec::new().load_with(SHOP, old, without_breaker()).timed(&time))
             .await?;
         // The text outgrows the memory unless it is empty, as it is without a parameter.
-        let new = things(Program::new().step(Does::Params).step(Does::Double(40)));
+        let new = things(Program::new().step(Does::Params).step(Does::Double(30)));
         swap_with(&live, new, without_breaker()).await?;
         calls(&live, "/things", 25 * CALLS, 200).await?;
         calls(&live, "/things/5", CALLS, 500).await?;
@@ -226,7 +226,7 @@ async fn a_breaker_that_opens_fails_the_trial(harness: Harness) -> Result<()> {
         let live = harness
             .start(AppSpec::new().load(SHOP, doubles(1)).timed(&time))
             .await?;
-        swap_with(&live, doubles(40), ModuleOptions::new()).await?;
+        swap_with(&live, doubles(30), ModuleOptions::new()).await?;
         for _ in 0..25 * CALLS {
             assert_eq!(live.send(Request::new("POST", "/kept")).await?.status, 200, "{form}");
         }
