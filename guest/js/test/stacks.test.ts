@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { BuildOptions } from 'esbuild';
 import { reportsOf } from './engine.js';
 import { HEAD, type Ran } from './project.js';
+import { run } from './ran.js';
 
 const IMPORTS = `import { UseGuards, UseInterceptors } from '@pointwork/guest';`;
 
@@ -270,4 +271,23 @@ test('any thrown value is reported, with the frames that it has', async () => {
   assert.equal(message('any'), 'all promises were rejected; its errors are RangeError: inner at src/module.ts:6, two');
   assert.deepEqual(frames('any'), ['inner src/module.ts:6', 'any src/module.ts:24']);
   assert.deepEqual(frames('many'), ['many src/module.ts:25']);
+});
+
+test('a call on several lines has its event in the manifest', async () => {
+  const { manifest } = await run(`
+    @Controller() class Page {
+      @Get('a') a(ctx) {
+        return ctx.call(
+          'db:one',
+        );
+      }
+      @Get('b') b(ctx) {
+        return ctx.call(
+          'db:two',
+          { a: this.b },
+        );
+      }
+    }
+    export default module({ controllers: [Page] });`);
+  assert.deepEqual([...(manifest.describe() as unknown as { eventsUsed: string[] }).eventsUsed], ['db:one', 'db:two']);
 });

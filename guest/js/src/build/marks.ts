@@ -55,7 +55,10 @@ function apply(code: string, places: readonly Place[], edits: Edit[], lookup: Lo
   };
   for (const edit of edits) {
     const [atRow, atColumn] = lookup.rowOf(edit.at);
-    for (let place = places[next]; place && (place.row < atRow || (place.row === atRow && place.column < atColumn)); place = places[++next]) add(place);
+    const isBefore = (place: Place | undefined, column: number): place is Place => place !== undefined && (place.row < atRow || (place.row === atRow && place.column < column));
+    for (let place = places[next]; isBefore(place, atColumn); place = places[++next]) add(place);
+    // The place of what is removed.
+    while (isBefore(places[next], atColumn + edit.removed)) next += 1;
     pieces.push(code.slice(read, edit.at), edit.text);
     read = edit.at + edit.removed;
     if (edit.place) {
@@ -319,7 +322,8 @@ class Marker {
     const wrapped = this.#edits.length;
     this.#visit(last);
     const needed = place && last.type !== 'SpreadElement' && keyOf(place) !== this.#known;
-    if (!needed) return;
+    // The manifest finds events by the source text of calls, in which the name follows the parenthesis.
+    if (!needed || (given.length === 1 && (last.type === 'Literal' || last.type === 'TemplateLiteral'))) return;
     // The begin of the argument encloses the marks within.
     this.#edits.splice(wrapped, 0, { at: last.start, removed: 0, text: '1?', place: undefined });
     this.#mark(last.end, `:${NAME}`, place);
@@ -410,14 +414,13 @@ function hasPlace(node: AnyNode): boolean {
     case 'Identifier':
     case 'NewExpression':
     case 'ImportExpression':
-      return true;
-    case 'MemberExpression':
-      // Its own object gets the mark.
-      return node.object.type !== 'Super';
     case 'CallExpression':
     case 'ChainExpression':
     case 'TaggedTemplateExpression':
       return true;
+    case 'MemberExpression':
+      // Its own object gets the mark.
+      return node.object.type !== 'Super';
     case 'ParenthesizedExpression':
       return hasPlace(node.expression);
     case 'BinaryExpression':
