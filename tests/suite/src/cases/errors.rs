@@ -35,7 +35,7 @@ async fn a_failure_is_logged_at_the_level_of_the_party_at_fault(harness: Harness
         let failure = |code| Failure::of(code, "a failure on purpose");
         match ctx.param("fault").unwrap_or_default() {
             "module" => ctx.call_raw("fault:nobody", Payload::null()).await.map(drop),
-            "over" => return ctx.hand_over_raw("fault:nobody", Payload::null()),
+            "over" => ctx.hand_over_raw("fault:nobody", Payload::null()),
             "channel" => Err(failure(FailureCode::UNREACHABLE)),
             "host" => Err(failure(FailureCode::DEADLINE)),
             "full" => Err(failure(FailureCode::OVERLOADED)),
