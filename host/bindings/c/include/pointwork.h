@@ -428,7 +428,9 @@ pw_error *pw_answer_defer(const pw_answer *answer);
 
 /**
  * Fails on purpose: the caller, or the client, gets the status (400 to 599), the code (NULL for "failed") and the
- * message.
+ * message. With status 500 and a code for a mistake between a callback and a channel, such as "unknown-event" or
+ * "bad-payload", the client gets a general sentence, and the message goes to the log: pass status, code and message of
+ * the error of a call.
  */
 pw_error *pw_answer_fail(const pw_answer *answer,
                          uint16_t status,
@@ -446,8 +448,8 @@ pw_error *pw_answer_fail_with(const pw_answer *answer,
                               pw_text details);
 
 /**
- * Reports a defect of the callback: the message goes to the log and to the event server:crashed; the client gets 500
- * without it.
+ * Reports a defect of the callback, as an exception in other languages: the message goes to the log and to the event
+ * server:crashed, with the kind "exception"; the client gets 500 without it.
  */
 pw_error *pw_answer_crash(const pw_answer *answer,
                           pw_text message);

@@ -157,9 +157,8 @@ static void on_calls(void *event, pw_request *request, pw_answer *answer) {
 }
 
 static void on_picky(void *user, pw_event *event, pw_answer *answer) {
-    (void)user;
+    (void)user, (void)event;
     OK(pw_answer_fail(answer, 400, "bad-payload", "the payload has no field `id`"));
-    pw_event_free(event);
     pw_answer_free(answer);
 }
 
