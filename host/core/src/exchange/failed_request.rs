@@ -10,8 +10,9 @@
 //! a refusal for lack of room, or an error that a module sends, which the module logs by itself if it is not on purpose.
 
 use http::{Extensions, StatusCode};
+use tracing::{Level, Span};
 
-use super::state::Exchange;
+use crate::events::caller::Caller;
 use crate::failure_code::log_by_fault;
 use crate::{Failure, FailureCode, Fault};
 
@@ -28,28 +29,35 @@ pub(super) struct FailedRequest {
 
 impl FailedRequest {
     pub(super) fn of(failure: &Failure) -> Self {
+        let fault = failure.fault();
+        // A line for debugging is rarely written, and a copy of the message costs an allocation.
+        let is_needed = fault != Fault::Client || tracing::enabled!(Level::DEBUG);
+        let message = if is_needed { failure.message() } else { "" };
         Self {
             code: failure.code().clone(),
-            fault: failure.fault(),
+            fault,
             is_reported: failure.is_reported() || failure.code().consequences().is_logged_where_it_occurs,
-            message: failure.message().to_owned(),
+            message: message.to_owned(),
             mistaken_call: failure.mistaken_call().map(str::to_owned),
         }
     }
 
-    /// Takes the failure out of a reply, and counts and logs it.
-    pub(super) fn end(exchange: &Exchange, status: StatusCode, extensions: &mut Extensions) {
+    /// Takes the failure out of the reply to a request, and counts and logs it. `caller` and `span` are those of the request.
+    pub(super) fn end(caller: &Caller, span: &Span, status: StatusCode, extensions: &mut Extensions) {
         if let Some(failed) = extensions.remove::<Self>() {
-            failed.count_and_log(exchange, status);
+            span.in_scope(|| failed.count_and_log(caller, status));
         }
     }
 
-    fn count_and_log(&self, exchange: &Exchange, status: StatusCode) {
+    fn count_and_log(&self, caller: &Caller, status: StatusCode) {
         let Self {
             code, fault, message, ..
         } = self;
-        let (bus, origin) = (&exchange.caller.bus, exchange.origin());
+        let bus = &caller.bus;
         bus.count_failure(code, *fault);
+        let Some(origin) = &caller.chain.request else {
+            return;
+        };
         let route = &*origin.route;
         // The code of an error that a module sends is always this one.
         let is_sent_by_module = *code == FailureCode::FAILED && route.module.is_some();
@@ -60,17 +68,15 @@ impl FailedRequest {
         if *fault != Fault::Client && !bus.begins_burst_of_failures(code, *fault, &route.to_string()) {
             return;
         }
-        exchange.span.in_scope(|| {
-            log_by_fault!(
-                *fault,
-                code = code.as_str(),
-                fault = fault.as_str(),
-                module = route.module,
-                %route,
-                request_id = %origin.id,
-                event = self.mistaken_call,
-                "the request failed: {message}"
-            );
-        });
+        log_by_fault!(
+            *fault,
+            code = code.as_str(),
+            fault = fault.as_str(),
+            module = route.module,
+            %route,
+            request_id = %origin.id,
+            event = self.mistaken_call,
+            "the request failed: {message}"
+        );
     }
 }

@@ -89,7 +89,7 @@ impl Exchange {
 
     /// The last step of a reply: makes it fit for the wire, measures and logs the request.
     pub(super) fn finish(&self, mut reply: Response<Body>, now: Instant) -> Response<Body> {
-        FailedRequest::end(self, reply.status(), reply.extensions_mut());
+        FailedRequest::end(&self.caller, &self.span, reply.status(), reply.extensions_mut());
         let reply = finish(&self.method, &self.origin().id, reply);
         self.ended(reply.status(), now - self.arrived);
         reply

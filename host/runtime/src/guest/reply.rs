@@ -205,3 +205,25 @@ pub(crate) fn outcome_in(outcome: types::Outcome, version: &VersionState) -> Out
         Outcome::Reply,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use pointwork_core::http::header::RETRY_AFTER;
+
+    use super::*;
+
+    /// Spec E6.
+    #[test]
+    fn a_call_without_room_may_be_repeated() {
+        let failure = overloaded(Exceeded {
+            limit: "host-memory",
+            value: 1,
+            unit: "bytes",
+        });
+        assert_eq!(
+            (failure.code(), failure.status().as_u16()),
+            (&FailureCode::OVERLOADED, 503)
+        );
+        assert_eq!(failure.headers()[RETRY_AFTER], "1");
+    }
+}
