@@ -155,7 +155,7 @@ def test_declared_types_and_the_cost_of_wrong_items(server: Servers) -> None:
     status, wrong = server.request("POST", "/now/numbers", ["x"] * 4000)
     assert (status, wrong["message"], len(wrong["fields"])) == (422, "more than 50 fields are not valid", 50)
     status, wrong = server.request("POST", "/now/numbers", [{"__proto__": 1}])
-    assert (status, wrong["message"]) == (400, "body: the key `__proto__` at line 1 column 3 is not allowed")
+    assert (status, wrong["message"]) == (400, "body: the key `__proto__` at line 1, column 3 is not allowed")
 
 
 def test_time_random_bits_and_variables(server: Servers) -> None:

@@ -266,23 +266,32 @@ pub(super) fn task_of_code(store: &mut impl AsContextMut) -> Result<Option<Guest
     Ok(store.as_context_mut().async_call_stack()?.last())
 }
 
-/// The code that runs used up its time slice. Returns whether it goes on after its call has ended.
-pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<bool> {
+/// The code whose time slice has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SliceOf {
+    /// A call, or code that no call runs.
+    Call,
+    /// A call that computes for more than one slice.
+    LongCall,
+    /// Code that goes on after its call has ended.
+    EndedCall,
+}
+
+/// The code that runs used up its time slice.
+pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<SliceOf> {
     let call = task_of_code(store)?;
     let tasks = &mut store.data_mut().tasks;
     let Some(task) = tasks.place(call) else {
         tasks.last_slice = None;
-        return Ok(call.is_some());
+        return Ok(if call.is_some() { SliceOf::EndedCall } else { SliceOf::Call });
     };
     let slice = Slice::ends(call);
-    if tasks
-        .last_slice
-        .replace(slice)
-        .is_some_and(|last| slice.goes_on_from(&last))
-    {
-        tasks.running[task].history.computed_long();
+    let last = tasks.last_slice.replace(slice);
+    if !last.is_some_and(|last| slice.goes_on_from(&last)) {
+        return Ok(SliceOf::Call);
     }
-    Ok(false)
+    tasks.running[task].history.computed_long();
+    Ok(SliceOf::LongCall)
 }
 
 /// The end of a slice of a call.

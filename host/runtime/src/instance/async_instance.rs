@@ -21,7 +21,7 @@ use crate::ModuleLimits;
 use crate::component::module_pre::{ModulePre, end_slice};
 use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
-use crate::guest::spans::slice_ended;
+use crate::guest::spans::{SliceOf, slice_ended};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::meter::{SLICE, take_slice_used};
@@ -53,8 +53,10 @@ pub(crate) struct InstanceState {
     abandoned: AtomicUsize,
     /// Whether it takes no further calls.
     closed: AtomicBool,
-    /// Whether its call has it to itself.
-    is_exclusive: AtomicBool,
+    /// Whether it serves calls that compute for long, and no others.
+    is_for_long: AtomicBool,
+    /// Whether one of its calls computed for long since it was idle.
+    has_long_call: AtomicBool,
     /// Whether its guest does not let go of the processor, so that it takes no call.
     pub(super) busy: AtomicBool,
     /// The time slices in which code ran that goes on after its call.
@@ -80,8 +82,8 @@ enum Offered {
 }
 
 impl InstanceState {
-    /// An instance that begins with a call with a body of that length, which may have it to itself.
-    pub(super) fn with_a_call(body: usize, is_exclusive: bool) -> Self {
+    /// An instance that begins with a call with a body of that length.
+    pub(super) fn with_a_call(body: usize, is_for_long: bool) -> Self {
         Self {
             in_flight: AtomicUsize::new(1),
             bodies: AtomicUsize::new(body),
@@ -91,7 +93,8 @@ impl InstanceState {
             offered: Mutex::new(Offered::Nothing),
             abandoned: AtomicUsize::default(),
             closed: AtomicBool::default(),
-            is_exclusive: AtomicBool::new(is_exclusive),
+            is_for_long: AtomicBool::new(is_for_long),
+            has_long_call: AtomicBool::default(),
             busy: AtomicBool::default(),
             slices_after_calls: AtomicU32::default(),
             give_up: Notify::default(),
@@ -111,9 +114,30 @@ impl InstanceState {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// The calls that it can take now.
-    pub(super) fn room(&self, limits: &ModuleLimits) -> usize {
-        if self.busy.load(Ordering::Relaxed) || self.is_exclusive.load(Ordering::Relaxed) || self.is_closed() {
+    /// Whether it serves calls that compute for long, and no others.
+    pub(super) fn is_for_long(&self) -> bool {
+        self.is_for_long.load(Ordering::Relaxed)
+    }
+
+    /// Has it serve calls that compute for long, and no others, until it is idle.
+    pub(super) fn serve_long(&self) {
+        self.is_for_long.store(true, Ordering::Relaxed);
+    }
+
+    /// Has it serve other calls again.
+    pub(super) fn serve_any(&self) {
+        self.is_for_long.store(false, Ordering::Relaxed);
+        self.has_long_call.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it serves calls beside one that computed for long.
+    pub(super) fn mixes_calls(&self) -> bool {
+        self.has_long_call.load(Ordering::Relaxed) && !self.is_for_long()
+    }
+
+    /// The calls that it can take now, of those that compute for long or of the others.
+    pub(super) fn room(&self, of_long: bool, limits: &ModuleLimits) -> usize {
+        if self.busy.load(Ordering::Relaxed) || self.is_closed() || self.is_for_long() != of_long {
             return 0;
         }
         let calls = limits.reuse.saturating_sub(self.served.load(Ordering::Relaxed));
@@ -128,10 +152,10 @@ impl InstanceState {
     }
 
     /// It takes a call with a body of that length if it has room. Returns the number of calls that it took.
-    pub(super) fn begin_call(&self, body: usize, limits: &ModuleLimits) -> Option<u64> {
+    pub(super) fn begin_call(&self, body: usize, is_long: bool, limits: &ModuleLimits) -> Option<u64> {
         // With the lock, an instance with one place is not given two calls.
         let _offered = self.offered.lock();
-        (self.room(limits) > 0 && self.has_memory(body, limits)).then(|| self.count_call(body))
+        (self.room(is_long, limits) > 0 && self.has_memory(body, limits)).then(|| self.count_call(body))
     }
 
     fn count_call(&self, body: usize) -> u64 {
@@ -140,8 +164,8 @@ impl InstanceState {
         self.served.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Gives the instance a call if the instance is idle: one that has the instance to itself, or one that this thread may run. Returns
-    /// the number of calls that the instance took. The caller then has the driver polled.
+    /// Gives the instance a call, if the instance is idle and this thread may run it. Returns the number of calls that the instance
+    /// took. The caller polls the driver then.
     ///
     /// # Errors
     /// The call, which the instance does not take.
@@ -149,18 +173,15 @@ impl InstanceState {
     pub(super) fn offer(
         self: &Arc<Self>,
         mut call: QueuedCall,
-        is_exclusive: bool,
         limits: &ModuleLimits,
         now: Instant,
     ) -> Result<u64, QueuedCall> {
         let mut offered = self.offered.lock();
-        let is_left = !is_exclusive && self.is_left_to_scheduler.load(Ordering::Relaxed);
-        let is_idle = self.in_flight() == 0 && !is_left;
-        if !is_idle || self.room(limits) == 0 || !matches!(*offered, Offered::Nothing) {
+        let is_idle = self.in_flight() == 0 && !self.is_left_to_scheduler.load(Ordering::Relaxed);
+        if !is_idle || self.room(false, limits) == 0 || !matches!(*offered, Offered::Nothing) {
             return Err(call);
         }
-        call.taken_by(self, if is_exclusive { limits.in_flight } else { 1 }, now);
-        self.is_exclusive.store(is_exclusive, Ordering::Relaxed);
+        call.taken_by(self, now);
         let body = call.body();
         *offered = Offered::Call(call);
         Ok(self.count_call(body))
@@ -179,7 +200,6 @@ impl InstanceState {
         drop(running);
         *self.last_call_ended.lock() = Some(now);
         self.busy.store(false, Ordering::Relaxed);
-        self.is_exclusive.store(false, Ordering::Relaxed);
         self.bodies.fetch_sub(body, Ordering::Relaxed);
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
@@ -342,8 +362,12 @@ impl Driver {
         };
         let of_store = state.clone();
         store.epoch_deadline_callback(move |mut store| {
-            if slice_ended(&mut store)? {
-                of_store.slices_after_calls.fetch_add(1, Ordering::Relaxed);
+            match slice_ended(&mut store)? {
+                SliceOf::Call => {}
+                SliceOf::LongCall => of_store.has_long_call.store(true, Ordering::Relaxed),
+                SliceOf::EndedCall => {
+                    of_store.slices_after_calls.fetch_add(1, Ordering::Relaxed);
+                }
             }
             end_slice(store)
         });

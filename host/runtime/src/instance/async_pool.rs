@@ -21,7 +21,7 @@ use crate::guest::spans::TaskSpan;
 use crate::scheduling::admission::{Counted, InFlight};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
-use crate::scheduling::held_places::{WaitingCall, can_be_taken};
+use crate::scheduling::held_places::{WaitingCall, can_be_taken, most_instances};
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::threads::{Priority, Threads};
 
@@ -42,6 +42,8 @@ pub(crate) struct AsyncPool {
     queued: Arc<AtomicUsize>,
     /// The number of instances, for the same.
     instances: AtomicUsize,
+    /// Whether other calls of the module wait for its calls. A handler may hold all of its instances: those calls would wait for ever.
+    is_inner: bool,
     state: Mutex<PoolState>,
 }
 
@@ -51,6 +53,8 @@ struct PoolState {
     next: u64,
     /// Calls that no instance has taken, in the order of their numbers.
     queue: VecDeque<Waiting>,
+    /// Those of them that compute for long, which share instances with one another alone.
+    long: VecDeque<Waiting>,
     /// Those of them that need an instance to themselves.
     alone: VecDeque<Waiting>,
     /// Instances that take calls.
@@ -62,6 +66,14 @@ struct PoolState {
     lacks_room: bool,
     /// Whether a task waits for that room.
     waits_for_room: bool,
+}
+
+/// The queue of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queue {
+    Shared,
+    Long,
+    Alone,
 }
 
 /// A call that no instance has taken.
@@ -107,20 +119,31 @@ impl PoolState {
         self.closing.retain(|instance| !instance.end.initialized());
     }
 
-    /// The calls that the instances can take now.
-    fn room(&self, pre: &ModulePre) -> usize {
-        let open = self.open.iter().map(|instance| instance.room(&pre.version.limits));
-        open.fold(0, usize::saturating_add)
+    /// The calls that the instances can take now, of those that compute for long or of the others.
+    fn room(&self, of_long: bool, pre: &ModulePre) -> usize {
+        let open = self.open.iter();
+        open.map(|instance| instance.room(of_long, &pre.version.limits))
+            .fold(0, usize::saturating_add)
     }
 
-    fn queue(&mut self, is_alone: bool) -> &mut VecDeque<Waiting> {
-        if is_alone { &mut self.alone } else { &mut self.queue }
+    fn queue(&mut self, queue: Queue) -> &mut VecDeque<Waiting> {
+        match queue {
+            Queue::Shared => &mut self.queue,
+            Queue::Long => &mut self.long,
+            Queue::Alone => &mut self.alone,
+        }
+    }
+
+    /// The instances for calls that compute for long.
+    fn for_long(&self) -> usize {
+        let all = self.open.iter().chain(&self.closing);
+        all.filter(|instance| instance.is_for_long()).count()
     }
 
     /// Takes a call back that no instance has taken from a queue.
     fn withdraw(&mut self, number: Option<u64>) -> Option<Waiting> {
         let number = number?;
-        [&mut self.queue, &mut self.alone].into_iter().find_map(|queue| {
+        [&mut self.queue, &mut self.long, &mut self.alone].into_iter().find_map(|queue| {
             let at = queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
             queue.remove(at)
         })
@@ -136,6 +159,7 @@ impl AsyncPool {
             here: Sharded::default(),
             queued: Arc::default(),
             instances: AtomicUsize::default(),
+            is_inner: false,
             state: Mutex::default(),
         }
     }
@@ -173,7 +197,7 @@ impl AsyncPool {
         let slot = self.pre.version.streams.take_if(call.streams()).await?;
         let (sender, output) = oneshot::channel();
         let taken_by = Arc::<OnceLock<_>>::default();
-        let (deadline, is_alone) = (call.caller().deadline(), call.history().runs_alone());
+        let (deadline, queue) = (call.caller().deadline(), self.queue_of(call.history()));
         let (span, history) = (TaskSpan::new(call.caller()), call.history().clone());
         let queued = C::queued(Queued {
             call,
@@ -187,7 +211,7 @@ impl AsyncPool {
             number,
             waits,
             instance,
-        } = self.enqueue(queued, is_alone)?;
+        } = self.enqueue(queued, queue)?;
         let mut place = Place::<C> {
             pool: self,
             number,
@@ -209,14 +233,14 @@ impl AsyncPool {
     }
 
     /// Gives a call to the instance that this thread ran last, or puts it into the queue.
-    fn enqueue(self: &Arc<Self>, mut call: QueuedCall, is_alone: bool) -> Result<Enqueued, Overload> {
+    fn enqueue(self: &Arc<Self>, mut call: QueuedCall, queue: Queue) -> Result<Enqueued, Overload> {
         let here = self.here.local();
         let is_taken = self.is_taken_by(call.history(), self.instances.load(Ordering::Relaxed));
-        let may_pass = !is_alone && !is_taken && self.queued.load(Ordering::Relaxed) == 0;
+        let may_pass = queue == Queue::Shared && !is_taken && self.queued.load(Ordering::Relaxed) == 0;
         // In a statement of its own, so that the lock does not last.
         let last = may_pass.then(|| here.lock().upgrade()).flatten();
         if let Some(instance) = last {
-            match instance.offer(call, false, &self.pre.version.limits, self.threads.now()) {
+            match instance.offer(call, &self.pre.version.limits, self.threads.now()) {
                 Ok(served) => {
                     if self.is_last(served) {
                         instance.close();
@@ -232,7 +256,7 @@ impl AsyncPool {
         }
         // Dropped after the lock.
         let mut refused = None;
-        let enqueued = self.locked(|state| self.enqueue_now(state, call, is_alone, &mut refused))?;
+        let enqueued = self.locked(|state| self.enqueue_now(state, call, queue, &mut refused))?;
         if let Some(instance) = &enqueued.instance {
             *here.lock() = Arc::downgrade(instance);
         }
@@ -244,23 +268,27 @@ impl AsyncPool {
         self: &Arc<Self>,
         state: &mut PoolState,
         call: QueuedCall,
-        is_alone: bool,
+        queue: Queue,
         refused: &mut Option<Waiting>,
     ) -> Result<Enqueued, Overload> {
         let number = state.next;
         state.next += 1;
         let history = call.history().clone();
-        state.queue(is_alone).push_back(Waiting {
+        state.queue(queue).push_back(Waiting {
             number,
             since: self.threads.now(),
             call,
             counted: None,
         });
-        let instance = self.choose(state);
-        let has_no_room = is_alone || self.is_taken_by(&history, state.count());
-        let room = if has_no_room { 0 } else { state.room(&self.pre) };
-        let queue = state.queue(is_alone);
-        let has_room = instance.is_some() && queue.len() <= room;
+        let [shared, long] = self.choose(state);
+        let (instance, room) = match queue {
+            Queue::Shared => (shared, state.room(false, &self.pre)),
+            Queue::Long => (long, state.room(true, &self.pre)),
+            Queue::Alone => (None, 0),
+        };
+        let is_taken = self.is_taken_by(&history, state.count());
+        let queue = state.queue(queue);
+        let has_room = instance.is_some() && !is_taken && queue.len() <= room;
         let waits = !has_room && queue.back().is_some_and(|last| last.number == number);
         if waits {
             let counted = self.pre.version.admission.wait(&history, self.pre.version.limits.queue);
@@ -282,21 +310,32 @@ impl AsyncPool {
     /// Whether slow calls of a handler hold as many places as they may, if so many instances exist.
     fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
         let limits = &self.pre.version.limits;
-        can_be_taken(limits, instances) && history.holds_its_share(limits, self.threads.now())
+        !self.is_inner && can_be_taken(limits, instances) && history.holds_its_share(limits, self.threads.now())
     }
 
-    /// The place in a queue of the first call that may get an instance.
-    fn first(&self, state: &PoolState, is_alone: bool) -> Option<usize> {
-        let queue = if is_alone { &state.alone } else { &state.queue };
+    /// The queue of a call. One that computes for long would hold up others, which need an instance beside its own.
+    fn queue_of(&self, history: &CallHistory) -> Queue {
+        if history.crashes_often() {
+            Queue::Alone
+        } else if history.computes_long() && self.pre.version.limits.instances > 1 {
+            Queue::Long
+        } else {
+            Queue::Shared
+        }
+    }
+
+    /// The place in a queue of the first call that may get a place in an instance.
+    fn first(&self, state: &mut PoolState, queue: Queue) -> Option<usize> {
+        let instances = state.count();
         let mut taken = None;
-        queue.iter().position(|waiting| {
+        state.queue(queue).iter().position(|waiting| {
             let history = waiting.call.history();
-            let may =
-                !taken.is_some_and(|taken| Arc::ptr_eq(taken, history)) && !self.is_taken_by(history, state.count());
-            if !may {
+            let is_taken = taken.is_some_and(|taken| Arc::ptr_eq(taken, history));
+            if is_taken || self.is_taken_by(history, instances) {
                 taken = Some(history);
+                return false;
             }
-            may
+            true
         })
     }
 
@@ -318,36 +357,45 @@ impl AsyncPool {
 
     fn publish_length(&self, state: &PoolState) {
         self.queued
-            .store(state.queue.len() + state.alone.len(), Ordering::Relaxed);
+            .store(state.queue.len() + state.long.len() + state.alone.len(), Ordering::Relaxed);
         self.instances.store(state.count(), Ordering::Relaxed);
     }
 
     fn distribute_now(self: &Arc<Self>, state: &mut PoolState) {
-        if let Some(instance) = self.choose(state) {
+        for instance in self.choose(state).into_iter().flatten() {
             instance.wake();
         }
     }
 
-    /// Starts the instances that the calls of the queue need. Returns the one to take them, unless others were started.
-    fn choose(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
+    /// Starts the instances that the calls of the queues need. Returns the one to take shared calls, unless others were started, and
+    /// the one to take calls that compute for long.
+    fn choose(self: &Arc<Self>, state: &mut PoolState) -> [Option<Arc<InstanceState>>; 2] {
         let limits = &self.pre.version.limits;
         // An instance that is woken looks at the length first.
         self.publish_length(state);
         state.forget_ended();
         state.lacks_room = false;
-        while self.give_an_idle_one(state) || self.start_from(state, true) {}
-        if self.first(state, true).is_some() && (state.lacks_room || state.count() >= limits.instances) {
+        while self.start_from(state, Queue::Alone) {}
+        if !state.alone.is_empty() && (state.lacks_room || state.count() >= limits.instances) {
             // Its end makes room.
             state.close_an_idle_one();
         }
-        while state.queue.len() > state.room(&self.pre) && self.start_from(state, false) {}
+        let long = self.choose_for_long(state);
+        while state.queue.len() > state.room(false, &self.pre) && self.start_from(state, Queue::Shared) {}
         if state.lacks_room && !std::mem::replace(&mut state.waits_for_room, true) {
             self.wait_for_room();
         }
-        let first = self.first(state, false)?;
+        [self.choose_shared(state), long]
+    }
+
+    /// See [`choose`](Self::choose).
+    fn choose_shared(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
+        let limits = &self.pre.version.limits;
+        let first = self.first(state, Queue::Shared)?;
         let body = state.queue[first].call.body();
         let with_room = state.open.iter();
-        let with_room = with_room.filter(|instance| instance.room(limits) > 0 && instance.has_memory(body, limits));
+        let with_room =
+            with_room.filter(|instance| instance.room(false, limits) > 0 && instance.has_memory(body, limits));
         let here = self.here.local().lock().clone();
         let order = |instance: &Arc<InstanceState>| {
             let is_here = std::ptr::eq(here.as_ptr(), Arc::as_ptr(instance));
@@ -356,14 +404,14 @@ impl AsyncPool {
         let chosen = with_room.map(|instance| (order(instance), instance));
         let Some(((is_run, ..), chosen)) = chosen.min_by_key(|(order, _)| *order) else {
             // Those with room have no memory for the body.
-            self.start_from(state, false);
+            self.start_from(state, Queue::Shared);
             return None;
         };
         let chosen = chosen.clone();
         // One instance for each processor, so that calls need not wait for each other.
         if is_run && state.count() < self.threads.processors() {
             let lacks_room = state.lacks_room;
-            let is_started = self.start_from(state, false);
+            let is_started = self.start_from(state, Queue::Shared);
             state.lacks_room = lacks_room;
             if is_started && state.queue.is_empty() {
                 return None;
@@ -372,59 +420,61 @@ impl AsyncPool {
         Some(chosen)
     }
 
-    /// Gives the first call that computes for long an idle instance, which it has to itself. Returns whether there was one.
-    fn give_an_idle_one(self: &Arc<Self>, state: &mut PoolState) -> bool {
-        let Some(at) = self.first(state, true) else {
-            return false;
-        };
-        // The end of such a call is the end of its instance.
-        if state.alone[at].call.history().crashes_often() {
-            return false;
-        }
-        let idle = state.open.iter().find(|instance| instance.in_flight() == 0);
-        let Some(instance) = idle.cloned() else { return false };
-        let Some(mut waiting) = state.alone.remove(at) else {
-            return false;
-        };
-        match instance.offer(waiting.call, true, &self.pre.version.limits, self.threads.now()) {
-            Ok(served) => {
-                if self.is_last(served) {
-                    state.close(|other| std::ptr::eq(other, &*instance));
-                }
-                instance.wake();
-                true
-            }
-            Err(refused) => {
-                waiting.call = refused;
-                state.alone.insert(at, waiting);
-                false
+    /// Calls that compute for long have the instances that serve them already; then an idle one, a new one, or the one with the fewest
+    /// calls, as long as the other calls have a quarter of the instances.
+    fn choose_for_long(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
+        let limits = &self.pre.version.limits;
+        let first = self.first(state, Queue::Long);
+        for instance in &state.open {
+            if instance.in_flight() == 0 && first.is_none() {
+                instance.serve_any();
+            } else if instance.mixes_calls() && limits.instances > 1 && state.for_long() < most_instances(limits) {
+                // Its other calls end there, and no further one begins.
+                instance.serve_long();
             }
         }
+        let first = first?;
+        let body = state.long[first].call.body();
+        let has_room = |instance: &&Arc<InstanceState>, of_long| {
+            instance.room(of_long, limits) > 0 && instance.has_memory(body, limits)
+        };
+        let mut open = state.open.iter();
+        if let Some(instance) = open.find(|instance| has_room(instance, true)) {
+            return Some(instance.clone());
+        }
+        if state.for_long() >= most_instances(limits) {
+            return None;
+        }
+        let others = state.open.iter().filter(|instance| has_room(instance, false));
+        let fewest = others.min_by_key(|instance| instance.in_flight()).cloned();
+        if fewest.as_ref().is_none_or(|instance| instance.in_flight() > 0) && self.start_from(state, Queue::Long) {
+            return None;
+        }
+        fewest.inspect(|instance| instance.serve_long())
     }
 
     /// Starts an instance with the first call of a queue. Returns whether there was room for one.
-    fn start_from(self: &Arc<Self>, state: &mut PoolState, is_alone: bool) -> bool {
+    fn start_from(self: &Arc<Self>, state: &mut PoolState, queue: Queue) -> bool {
         if state.count() >= self.pre.version.limits.instances {
             return false;
         }
-        let Some(at) = self.first(state, is_alone) else {
+        let Some(at) = self.first(state, queue) else {
             return false;
         };
         let Some(slot) = self.pre.tenancy.take() else {
             state.lacks_room = true;
             return false;
         };
-        let Some(mut first) = state.queue(is_alone).remove(at) else {
+        let Some(mut first) = state.queue(queue).remove(at) else {
             return false;
         };
-        let instance = Arc::new(InstanceState::with_a_call(first.call.body(), is_alone));
-        let places = if is_alone { self.pre.version.limits.in_flight } else { 1 };
-        first.call.taken_by(&instance, places, self.threads.now());
-        let crashes = first.call.history().crashes_often();
-        let history = if crashes { first.call.history() } else { &self.history };
+        let instance = Arc::new(InstanceState::with_a_call(first.call.body(), queue == Queue::Long));
+        first.call.taken_by(&instance, self.threads.now());
+        let is_alone = queue == Queue::Alone;
+        let history = if is_alone { first.call.history() } else { &self.history };
         let history = Arc::clone(history);
         self.start(instance.clone(), history, slot, first.call);
-        if crashes || self.is_last(1) {
+        if is_alone || self.is_last(1) {
             instance.close();
             state.closing.push(instance);
         } else {
@@ -441,26 +491,29 @@ impl AsyncPool {
     /// The next call for an instance that can take one.
     pub(super) fn take(self: &Arc<Self>, instance: &Arc<InstanceState>) -> Option<QueuedCall> {
         self.locked(|state| {
-            let Some(first) = self.first(state, false) else {
-                // A place of a handler may be free.
+            let limits = &self.pre.version.limits;
+            let is_long = instance.is_for_long();
+            let queue = if is_long { Queue::Long } else { Queue::Shared };
+            let Some(first) = self.first(state, queue) else {
+                // A place may be free for a call of another queue.
                 self.distribute_now(state);
                 return None;
             };
-            let body = state.queue[first].call.body();
-            let Some(served) = instance.begin_call(body, &self.pre.version.limits) else {
-                if instance.room(&self.pre.version.limits) > 0 {
+            let body = state.queue(queue).get(first)?.call.body();
+            let Some(served) = instance.begin_call(body, is_long, limits) else {
+                if instance.room(is_long, limits) > 0 {
                     // Another instance must have the memory for the body.
                     self.distribute_now(state);
                 }
                 return None;
             };
-            let mut next = state.queue.remove(first)?;
+            let mut next = state.queue(queue).remove(first)?;
             // Under the lock: a client that leaves finds its call in the queue or with an instance.
-            next.call.taken_by(instance, 1, self.threads.now());
+            next.call.taken_by(instance, self.threads.now());
             if self.is_last(served) {
                 state.close(|other| std::ptr::eq(other, &**instance));
             }
-            if !state.queue.is_empty() {
+            if !state.queue(queue).is_empty() {
                 // This instance may be full now, and another one must serve the rest of the queue.
                 self.distribute_now(state);
             }
@@ -468,10 +521,10 @@ impl AsyncPool {
         })
     }
 
-    /// An instance has no call. Calls that need one to themselves may want its place.
+    /// An instance has no call. Calls that need one to themselves may want its place, and those that compute for long the instance.
     pub(super) fn became_idle(self: &Arc<Self>) {
         self.locked(|state| {
-            if !state.alone.is_empty() {
+            if !state.alone.is_empty() || !state.long.is_empty() {
                 self.distribute_now(state);
             }
         });
@@ -662,7 +715,9 @@ impl<C: Call> Drop for Place<'_, C> {
 
 impl InstancePool for AsyncPool {
     fn another(&self) -> Self {
-        Self::new(self.pre.clone(), self.threads.clone())
+        let mut inner = Self::new(self.pre.clone(), self.threads.clone());
+        inner.is_inner = true;
+        inner
     }
 
     fn shrink(&self) {
@@ -674,7 +729,7 @@ impl InstancePool for AsyncPool {
             state.close(|instance| instance.is_idle_for(allowed, now));
             // Calls that instances had room for until a guest of theirs did not let go of the processor.
             let mut late = Vec::new();
-            while state.queue.len() > state.room(&self.pre)
+            while (state.queue.len() > state.room(false, &self.pre) || self.first(state, Queue::Shared).is_none())
                 && state
                     .queue
                     .front()

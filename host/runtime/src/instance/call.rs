@@ -103,13 +103,13 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) output: oneshot::Sender<C::Output>,
     /// The instance that takes it.
     pub(crate) taken_by: Arc<OnceLock<Arc<InstanceState>>>,
-    /// What it holds of that instance.
+    /// Its place in that instance.
     pub(crate) held: Option<HeldPlace>,
 }
 
 impl<C: Call> Queued<C> {
-    fn taken_by(&mut self, instance: &Arc<InstanceState>, places: usize, now: Instant) {
-        self.held = Some(HeldPlaces::hold(self.call.history(), places, now));
+    fn taken_by(&mut self, instance: &Arc<InstanceState>, now: Instant) {
+        self.held = Some(HeldPlaces::hold(self.call.history(), 1, now));
         // A call is taken once.
         let _ = self.taken_by.set(instance.clone());
     }
@@ -136,11 +136,11 @@ impl QueuedCall {
         }
     }
 
-    /// An instance takes it, with so many places.
-    pub(super) fn taken_by(&mut self, instance: &Arc<InstanceState>, places: usize, now: Instant) {
+    /// An instance takes it.
+    pub(super) fn taken_by(&mut self, instance: &Arc<InstanceState>, now: Instant) {
         match self {
-            Self::Request(queued) => queued.taken_by(instance, places, now),
-            Self::Event(queued) => queued.taken_by(instance, places, now),
+            Self::Request(queued) => queued.taken_by(instance, now),
+            Self::Event(queued) => queued.taken_by(instance, now),
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct SyncPool {
     waiting: AtomicUsize,
     /// Held by the first of the calls that wait.
     line: Line<()>,
+    /// Whether other calls of the module wait for its calls. A handler may hold all of its instances: those calls would wait for ever.
+    is_inner: bool,
 }
 
 struct SyncInstance {
@@ -77,6 +79,7 @@ impl SyncPool {
             permits,
             waiting: AtomicUsize::new(0),
             line: Line::default(),
+            is_inner: false,
         }
     }
 
@@ -182,7 +185,7 @@ impl SyncPool {
     fn is_taken_by(&self, history: &CallHistory) -> bool {
         let limits = &self.pre.version.limits;
         let exist = limits.instances.saturating_sub(self.permits.available_permits());
-        can_be_taken(limits, exist) && history.holds_its_share(limits, self.threads.now())
+        !self.is_inner && can_be_taken(limits, exist) && history.holds_its_share(limits, self.threads.now())
     }
 
     /// An instance for a call. A call that is likely to crash gets one that serves no other call: idle ones are left to the
@@ -283,7 +286,9 @@ impl SyncInstance {
 
 impl InstancePool for SyncPool {
     fn another(&self) -> Self {
-        Self::new(self.pre.clone(), self.threads.clone())
+        let mut inner = Self::new(self.pre.clone(), self.threads.clone());
+        inner.is_inner = true;
+        inner
     }
 
     fn shrink(&self) {

@@ -123,14 +123,10 @@ impl HandlerHistory {
         self.computing.store(MEMORY, Ordering::Relaxed);
     }
 
-    /// Whether calls compute for longer than one time slice, or did so recently. Such a call has an instance to itself while it runs.
+    /// Whether calls compute for longer than one time slice, or did so recently. Such a call shares an instance
+    /// with others that do alone.
     pub(crate) fn computes_long(&self) -> bool {
         self.computing.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether a call needs an instance to itself.
-    pub(crate) fn runs_alone(&self) -> bool {
-        self.crashes_often() || self.computes_long()
     }
 
     /// Whether slow calls hold as many places in instances as they may, so that the next call has to wait.
