@@ -9,7 +9,6 @@ use bytes::Bytes;
 use http_body::Body as HttpBody;
 
 use super::body::{Body, BodyError};
-use super::handler::RequestLimits;
 use super::json_body;
 use crate::events::caller::Caller;
 use crate::{Charge, Crash, CrashKind, Failure, FailureCode, MemoryAccount, MemoryExceeded};
@@ -120,16 +119,15 @@ pub(crate) struct JsonLimits {
 }
 
 impl BodyLimits {
-    /// The request declares JSON.
-    pub(super) fn narrow_for_json(&mut self, limits: &RequestLimits) {
-        let is_narrower = limits.json_body.is_some_and(|json| json < self.body);
-        if is_narrower {
-            self.body = limits.json_body.unwrap_or(self.body);
-        }
+    /// The limits of a request that declares JSON, for its length in bytes and for its values.
+    pub(super) fn for_json(mut self, length: Option<u64>, values: Option<usize>) -> Self {
+        let narrower = length.filter(|&length| length < self.body);
         self.json = Some(JsonLimits {
-            is_narrower,
-            values: limits.json_values.unwrap_or(usize::MAX),
+            is_narrower: narrower.is_some(),
+            values: values.unwrap_or(usize::MAX),
         });
+        self.body = narrower.unwrap_or(self.body);
+        self
     }
 
     /// Checks a whole body.

@@ -301,7 +301,7 @@ impl Router {
             json: None,
         };
         if json_body::is_declared(&parts.headers) {
-            body_limits.narrow_for_json(limits);
+            body_limits = body_limits.for_json(limits.json_body, limits.json_values);
         }
         Exchange {
             arrived,
