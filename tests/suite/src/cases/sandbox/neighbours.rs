@@ -222,7 +222,7 @@ async fn loops_leave_an_instance_to_other_routes(harness: Harness) -> Result<()>
     let begin_a_loop = || tokio::spawn(async move { client.get("/waits/1/loops").await });
     let mut loops = vec![begin_a_loop()];
     gate.arrived(1).await?;
-    // Longer than the age of a slow call.
+    // Longer than a slow call is old, and than the slices of one that computes.
     sleep(Duration::from_millis(150)).await;
     loops.extend((0..3).map(|_| begin_a_loop()));
     for _ in 0..10 {
