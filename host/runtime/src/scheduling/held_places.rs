@@ -1,5 +1,5 @@
 //! The places in instances that the calls of one handler or listener hold. A handler whose calls are slow gets no more than three
-//! quarters of the instances of its module, so that the others go on.
+//! quarters of the instances of its module, so that the others go on (spec E7).
 //!
 //! The thresholds are absolute: relative ones could be trained by an attacker, whose calls would make slow what is slow elsewhere.
 
@@ -17,7 +17,7 @@ use crate::scheduling::call_history::CallHistory;
 /// A call that is older makes its handler slow.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// See the [module](self). A call of the asynchronous form holds one place of its instance, or all of them.
+/// See the [module](self). A call of the synchronous form holds all places of its instance, one of the asynchronous form a single place.
 #[derive(Default)]
 pub(crate) struct HeldPlaces {
     held: Sharded<Mutex<Vec<Held>>>,
