@@ -283,7 +283,11 @@ pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<Slic
     let tasks = &mut store.data_mut().tasks;
     let Some(task) = tasks.place(call) else {
         tasks.last_slice = None;
-        return Ok(if call.is_some() { SliceOf::EndedCall } else { SliceOf::Call });
+        return Ok(if call.is_some() {
+            SliceOf::EndedCall
+        } else {
+            SliceOf::Call
+        });
     };
     let slice = Slice::ends(call);
     let last = tasks.last_slice.replace(slice);

@@ -143,10 +143,12 @@ impl PoolState {
     /// Takes a call back that no instance has taken from a queue.
     fn withdraw(&mut self, number: Option<u64>) -> Option<Waiting> {
         let number = number?;
-        [&mut self.queue, &mut self.long, &mut self.alone].into_iter().find_map(|queue| {
-            let at = queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
-            queue.remove(at)
-        })
+        [&mut self.queue, &mut self.long, &mut self.alone]
+            .into_iter()
+            .find_map(|queue| {
+                let at = queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
+                queue.remove(at)
+            })
     }
 }
 
@@ -356,8 +358,10 @@ impl AsyncPool {
     }
 
     fn publish_length(&self, state: &PoolState) {
-        self.queued
-            .store(state.queue.len() + state.long.len() + state.alone.len(), Ordering::Relaxed);
+        self.queued.store(
+            state.queue.len() + state.long.len() + state.alone.len(),
+            Ordering::Relaxed,
+        );
         self.instances.store(state.count(), Ordering::Relaxed);
     }
 
