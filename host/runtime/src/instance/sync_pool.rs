@@ -128,7 +128,7 @@ impl SyncPool {
         history: &Arc<CallHistory>,
     ) -> Result<(Option<StreamPermit>, Found), Overload> {
         let mut slot = None;
-        if !history.places().are_awaited() && !self.is_taken_by(history) {
+        if self.is_inner || !(history.places().are_awaited() || self.is_taken_by(history)) {
             slot = Some(self.pre.version.streams.take_if(streams).await?);
             let is_first = self.waiting.load(Ordering::SeqCst) == 0;
             let found = is_first.then(|| self.find(history.crashes_often())).flatten();
@@ -140,10 +140,17 @@ impl SyncPool {
         let waits = self.pre.version.admission.wait(history, limits.queue);
         let _waits = waits.ok_or(Overload::Queue)?;
         let finding = async {
-            let turn = history.places().turn().await;
+            // The first in the line may wait for the end of a call that waits for this one.
+            let turn = if self.is_inner {
+                None
+            } else {
+                Some(history.places().turn().await)
+            };
             loop {
                 // Before its slot: calls that wait for their handler would have the slots of others.
-                turn.until_free(|| self.is_taken_by(history)).await;
+                if let Some(turn) = &turn {
+                    turn.until_free(|| self.is_taken_by(history)).await;
+                }
                 let with_slot = match slot.take() {
                     Some(slot) => slot,
                     None => self.pre.version.streams.take_if(streams).await?,
