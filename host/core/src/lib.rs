@@ -49,6 +49,7 @@ pub use events::options::BusOptions;
 pub use events::registry::ListenerName;
 pub use events::reporter::Reporter;
 pub use events::starting::StartGuard;
+pub use exchange::audience::Audience;
 pub use exchange::body::{Body, BodyError, BodyWriter};
 pub use exchange::body_reader::BodyReader;
 pub use exchange::context::Context;

@@ -1,8 +1,8 @@
 //! The chain of calls that begins with one request, or with one emitted event.
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use http::HeaderValue;
@@ -92,6 +92,29 @@ struct Link {
     cancelled: AtomicBool,
     far_origin: Option<Box<FarOrigin>>,
     parent: Option<Arc<Link>>,
+}
+
+/// The last link of a chain, as long as something runs in the chain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WeakLink(Weak<Link>);
+
+impl WeakLink {
+    /// Whether a call of the chain was given up, back to the last emitted event.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.upgrade().is_some_and(|link| link.is_cancelled())
+    }
+}
+
+impl Link {
+    /// From this link to the first one.
+    fn up(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |link| link.parent.as_deref())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let mut calls = self.up().take_while(|link| !link.emitted);
+        calls.any(|link| link.cancelled.load(Ordering::Relaxed))
+    }
 }
 
 /// Marks the last link of a chain as cancelled, unless its call completes.
@@ -194,6 +217,10 @@ impl Chain {
         waiting + usize::from(request.is_some_and(|request| request.route.module.as_deref() == Some(module)))
     }
 
+    pub(crate) fn last_link(&self) -> WeakLink {
+        WeakLink(self.last.as_ref().map(Arc::downgrade).unwrap_or_default())
+    }
+
     /// Marks this chain as cancelled when it is dropped before its end.
     pub(crate) fn cancel_guard(&self) -> CancelGuard {
         CancelGuard(self.last.clone())
@@ -201,8 +228,7 @@ impl Chain {
 
     /// Whether a call of this chain was cancelled, back to the last emitted event, or its deadline passed.
     pub(crate) fn is_cancelled(&self, now: impl FnOnce() -> Instant) -> bool {
-        let mut calls = self.links().take_while(|link| !link.emitted);
-        let cancelled = calls.any(|link| link.cancelled.load(Ordering::Relaxed));
+        let cancelled = self.last.as_ref().is_some_and(|last| last.is_cancelled());
         cancelled || self.deadline.is_some_and(|deadline| deadline <= now())
     }
 
@@ -287,7 +313,7 @@ impl Chain {
     }
 
     fn links(&self) -> impl Iterator<Item = &Link> {
-        std::iter::successors(self.last.as_deref(), |link| link.parent.as_deref())
+        self.last.iter().flat_map(|last| last.up())
     }
 
     fn describe(&self) -> String {

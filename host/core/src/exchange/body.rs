@@ -101,6 +101,8 @@ struct WriteLimit {
     writer: AtomicWaker,
     /// Whether the writer was told that nobody reads.
     is_left: AtomicBool,
+    /// Whether the writer ended the body before its reader left.
+    is_ended: AtomicBool,
     /// Notified when the body is dropped. Without a listener it costs nothing.
     closing: Event,
 }
@@ -408,7 +410,11 @@ impl BodyWriter {
     /// # Cancel safety
     /// Cancelled, the body counts as broken off.
     pub async fn finish(mut self) -> Result<(), Failure> {
-        self.send(None).await
+        // Before the reader has the end, after which it may leave.
+        self.limit.is_ended.store(true, Ordering::Relaxed);
+        let finished = self.send(None).await;
+        self.limit.is_ended.store(finished.is_ok(), Ordering::Relaxed);
+        finished
     }
 
     /// Completes when nobody reads the body any more: the client went away, or wants no body, as for HEAD.
@@ -471,6 +477,9 @@ impl BodyWriter {
 
 impl Drop for BodyWriter {
     fn drop(&mut self) {
+        if !self.sender.is_closed() {
+            self.limit.is_ended.store(true, Ordering::Relaxed);
+        }
         // A breaker does not keep the body open.
         self.sender.close_channel();
     }
@@ -484,6 +493,11 @@ pub(crate) struct BodyBreaker {
 }
 
 impl BodyBreaker {
+    /// Whether the reader left before the writer ended the body.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.sender.is_closed() && !self.limit.is_ended.load(Ordering::Relaxed)
+    }
+
     /// Returns whether the writer was told that nobody reads the body.
     pub(crate) fn break_off(&self) -> bool {
         self.sender.clone().close_channel();

@@ -11,10 +11,11 @@ use pointwork_events::{Event, EventData as _, IoEvent};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
+use super::audience::Audience;
 use super::body::BodyWriter;
 use super::body_reader::BodyReader;
 use super::handler::{BodyMode, IntoReply, Outcome, check_reply, failure_reply};
-use super::state::{Exchange, OngoingCall};
+use super::state::{Exchange, OngoingCall, OpenedReply};
 use crate::events::caller::{Caller, Delivery, HandedOver};
 use crate::routing::{Params, RouteRecord};
 use crate::{Body, Charge, Crash, CrashKind, Failure, FailureCode, Payload, RequestId};
@@ -123,6 +124,11 @@ impl Context {
                 .is_some_and(|deadline| deadline <= self.exchange.caller.clock().now())
         };
         self.exchange.reply.is_closed() || (is_late() && !self.exchange.reply.has_reply())
+    }
+
+    /// Who gets the reply.
+    pub fn audience(&self) -> Audience {
+        Audience::of_request(&self.exchange)
     }
 
     /// Whether the request has neither its reply nor another end: a holder of the context may still reply.
@@ -409,10 +415,11 @@ impl Context {
     pub fn open_reply(&self, head: Response<()>) -> Result<BodyWriter, Failure> {
         let (writer, body) = Body::channel();
         self.fill(head.map(|()| body))?;
-        if self.caller.is_none() {
-            // There is one reply, so the cell is empty.
-            let _ = self.exchange.open_reply.set(writer.breaker());
-        }
+        // There is one reply, so the cell is empty.
+        let _ = self.exchange.open_reply.set(OpenedReply {
+            body: writer.breaker(),
+            by_handler: self.caller.is_none(),
+        });
         Ok(writer)
     }
 
@@ -429,6 +436,18 @@ impl Delivery {
         let mut context = handed.context.take()?;
         context.caller = Some(Arc::new(self.caller.until(context.deadline())));
         Some(context)
+    }
+
+    /// Who gets the result: the caller, or the client whose context was handed over.
+    pub fn audience(&self) -> Audience {
+        let handed = self
+            .handed_over
+            .as_ref()
+            .and_then(|value| value.downcast_ref::<HandedContext>());
+        match handed.and_then(|handed| handed.context.as_ref()) {
+            Some(context) => context.audience(),
+            None => Audience::of_call(self.caller.chain()),
+        }
     }
 
     /// Sets whether the listener waits for room. If the event is dropped while its listener waits, the client whose context was

@@ -66,13 +66,20 @@ pub(crate) struct Exchange {
     /// Computed for those who ask for it.
     pub(super) received_at: OnceLock<SystemTime>,
     pub(crate) reply: ReplyCell,
-    /// The reply that the handler opened; most requests have none.
-    pub(crate) open_reply: OnceLock<BodyBreaker>,
+    /// Most requests have none.
+    pub(crate) open_reply: OnceLock<OpenedReply>,
     /// One for the handler's context, at first.
     pub(super) holders: AtomicUsize,
     /// See [`OngoingCall`].
     pub(super) calls: AtomicUsize,
     pub(super) _count: Shard<()>,
+}
+
+/// The reply that a holder of the context opened, to write it chunk by chunk.
+pub(crate) struct OpenedReply {
+    pub(crate) body: BodyBreaker,
+    /// Whether the handler did, in place of a listener that got the context.
+    pub(crate) by_handler: bool,
 }
 
 /// A call that has the context of a request: that of the handler, until there is the reply too, and that of each listener
@@ -166,10 +173,17 @@ impl Exchange {
         Ok(())
     }
 
+    /// Whether nobody gets what the holders of the context still do: the client left, or the deadline passed, before there was a
+    /// reply, or the whole of it.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.reply.is_closed() || self.open_reply.get().is_some_and(|opened| opened.body.is_unread())
+    }
+
     /// Breaks the reply off that the handler opened, unless it is finished: the handler returned another one. Returns whether
     /// that is right, since its writer was told that the client has left.
     pub(crate) fn break_reply_off(&self) -> bool {
-        self.open_reply.get().is_some_and(BodyBreaker::break_off)
+        let opened = self.open_reply.get().filter(|opened| opened.by_handler);
+        opened.is_some_and(|opened| opened.body.break_off())
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use pointwork_core::Crash;
+use pointwork_core::{Audience, Crash};
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
 use super::Guest;
 use super::output::Output;
+use super::slices::Cleanup;
 use super::spans::running_task;
 use crate::guest::bindings::{context, environment, types};
 use crate::guest::instant::{at, by_system_clock};
@@ -31,13 +32,15 @@ pub(super) struct CallState {
     pub(super) output: Output,
     /// The exception that ends the call, as the guest reported it.
     pub(super) raised: Option<Crash>,
+    pub(super) cleanup: Cleanup,
 }
 
 impl CallState {
     /// A call begins.
-    pub(super) fn begin(&mut self, arrived: Instant) {
+    pub(super) fn begin(&mut self, arrived: Instant, audience: Audience) {
         (self.arrived, self.received, self.told) = (Some(arrived), None, None);
         self.raised = None;
+        self.cleanup = Cleanup::new(audience);
     }
 
     fn received_at(&mut self) -> Option<SystemTime> {
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(state.times(&mut clock).now, SystemTime::UNIX_EPOCH);
         let early = Clock::real().now();
         let mut time_of = |arrived| {
-            state.begin(arrived);
+            state.begin(arrived, Audience::default());
             let times = state.times(&mut clock);
             assert_eq!(state.times(&mut clock), times, "it stands still");
             (times.now, state.received_at())

@@ -14,6 +14,7 @@ pub(crate) mod memory;
 mod output;
 pub(crate) mod payload;
 pub(crate) mod reply;
+pub(crate) mod slices;
 pub(crate) mod spans;
 pub(crate) mod stream_permits;
 #[cfg_attr(not(feature = "grants"), path = "no_wasi.rs")]
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pointwork_core::{Caller, Clock, Context, Delivery};
+use pointwork_core::{Audience, Caller, Clock, Context, Delivery};
 use wasmtime::Result;
 use wasmtime::component::{GuestTaskId, ResourceTable};
 
@@ -43,6 +44,7 @@ use self::budget::Budget;
 use self::environment::{CallState, GuestClock, Random};
 use self::events_used::EventsUsed;
 use self::output::LineLog;
+use self::slices::Cleanup;
 use self::spans::{CurrentCall, Tasks};
 use self::stream_permits::{StreamPermit, StreamPermits};
 use self::wasi::Wasi;
@@ -164,10 +166,10 @@ impl Guest {
     }
 
     /// Begins the only call.
-    pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: Instant) {
+    pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: Instant, audience: Audience) {
         self.panic = None;
         self.call.begin(caller);
-        self.own.begin(arrived);
+        self.own.begin(arrived, audience);
         self.begin_shared_call();
     }
 
@@ -227,16 +229,18 @@ impl Guest {
         None
     }
 
-    /// Gives the slot of the only call back, which has ended.
-    pub(crate) fn free_slot(&mut self) {
+    /// A call has ended; see [`keep_slot`](Self::keep_slot).
+    pub(crate) fn end_call(&mut self) {
         self.slot = None;
+        self.own.cleanup = Cleanup::default();
     }
 
     /// Counts a time slice that the guest used up.
     ///
     /// # Errors
-    /// In development, if it was the last one before the limit of processor time.
+    /// If the only call used too many after its client left. In development, if it was the last one before the limit of processor time.
     pub(crate) fn use_slice(&mut self) -> Result<(), Exceeded> {
+        self.own.cleanup.use_slice()?;
         let Some(slices) = &mut self.slices else { return Ok(()) };
         *slices = slices.saturating_sub(1);
         if *slices > 0 {

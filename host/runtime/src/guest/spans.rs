@@ -2,22 +2,20 @@
 //! span is made for the line.
 
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use cpu_time::ThreadTime;
 use parking_lot::Mutex;
-use pointwork_core::{Caller, Crash, Shard};
+use pointwork_core::{Audience, Caller, Crash, Shard};
 use tracing::Span;
 use wasmtime::component::{Access, GuestTaskId, HasSelf};
-use wasmtime::{AsContextMut, Result, StoreContextMut};
+use wasmtime::{AsContextMut, Result};
 
 use super::Guest;
 use super::budget::Budget;
 use super::environment::CallState;
 use super::output::LineLog;
+use super::slices::Slice;
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::SLICE;
 
 /// The call that runs in an instance of the synchronous form, where the thread is in the span that its caller entered.
 #[derive(Clone, Default)]
@@ -56,12 +54,17 @@ pub(super) struct Tasks {
     /// The caller of the call that began last: that of code which goes on after its call has ended.
     last: Option<Caller>,
     /// The slice that ended last, if it was that of a call.
-    last_slice: Option<Slice>,
+    pub(super) last_slice: Option<Slice>,
 }
 
 impl Tasks {
     fn place(&self, task: Option<GuestTaskId>) -> Option<usize> {
         self.running.iter().position(|running| Some(running.id) == task)
+    }
+
+    pub(super) fn task(&mut self, task: Option<GuestTaskId>) -> Option<&mut RunningTask> {
+        let place = self.place(task)?;
+        self.running.get_mut(place)
     }
 }
 
@@ -71,11 +74,11 @@ pub(crate) struct Raised {
     pub(crate) caller: Caller,
 }
 
-struct RunningTask {
+pub(super) struct RunningTask {
     id: GuestTaskId,
     span: TaskSpan,
-    history: Shard<Arc<CallHistory>>,
-    state: CallState,
+    pub(super) history: Shard<Arc<CallHistory>>,
+    pub(super) state: CallState,
 }
 
 /// The spans of one of several calls.
@@ -120,12 +123,13 @@ impl Guest {
         span: TaskSpan,
         history: Shard<Arc<CallHistory>>,
         arrived: Instant,
+        audience: Audience,
     ) {
         let mut state = CallState::default();
-        state.begin(arrived);
+        state.begin(arrived, audience);
         self.end_wasi_lines();
         // For code that goes on after its call has ended.
-        self.own.begin(arrived);
+        self.own.begin(arrived, Audience::default());
         if self.own_printer == Some(id) {
             // The task whose id it was is gone.
             self.prints_after_its_call(None);
@@ -264,61 +268,4 @@ pub(super) fn running_task<T: Send + 'static>(access: &mut Access<'_, T, HasSelf
 pub(super) fn task_of_code(store: &mut impl AsContextMut) -> Result<Option<GuestTaskId>> {
     // The first task of the stack is the current one, the last one is that of the call.
     Ok(store.as_context_mut().async_call_stack()?.last())
-}
-
-/// The code whose time slice has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SliceOf {
-    /// A call, or code that no call runs.
-    Call,
-    /// A call that computes for more than one slice.
-    LongCall,
-    /// Code that goes on after its call has ended.
-    EndedCall,
-}
-
-/// The code that runs used up its time slice.
-pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<SliceOf> {
-    let call = task_of_code(store)?;
-    let tasks = &mut store.data_mut().tasks;
-    let Some(task) = tasks.place(call) else {
-        tasks.last_slice = None;
-        return Ok(if call.is_some() {
-            SliceOf::EndedCall
-        } else {
-            SliceOf::Call
-        });
-    };
-    let slice = Slice::ends(call);
-    let last = tasks.last_slice.replace(slice);
-    if !last.is_some_and(|last| slice.goes_on_from(&last)) {
-        return Ok(SliceOf::Call);
-    }
-    tasks.running[task].history.computed_long();
-    Ok(SliceOf::LongCall)
-}
-
-/// The end of a slice of a call.
-#[derive(Clone, Copy)]
-struct Slice {
-    call: Option<GuestTaskId>,
-    thread: ThreadId,
-    processor_time: Duration,
-}
-
-impl Slice {
-    fn ends(call: Option<GuestTaskId>) -> Self {
-        Self {
-            call,
-            thread: thread::current().id(),
-            processor_time: ThreadTime::now().as_duration(),
-        }
-    }
-
-    /// Whether the same call computed since the end of its last slice. The time of a slice passes on a thread without a processor too.
-    fn goes_on_from(&self, last: &Self) -> bool {
-        self.call == last.call
-            && self.thread == last.thread
-            && self.processor_time.saturating_sub(last.processor_time) >= SLICE / 2
-    }
 }

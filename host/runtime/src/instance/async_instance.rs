@@ -11,17 +11,17 @@ use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use pointwork_core::{Crash, CrashKind, Executor as _, Shard, within};
 use tokio::sync::{Notify, SetOnce, oneshot};
-use wasmtime::component::Accessor;
+use wasmtime::component::{Accessor, GuestTaskId};
 use wasmtime::{AsContextMut as _, Store};
 
 use super::async_pool::AsyncPool;
-use super::call::{Call, Exports, Queued, QueuedCall};
-use super::crashes::{Blame, crash, drained, trapped};
+use super::call::{Call, Exports, Late, Queued, QueuedCall, SharedCall};
+use super::crashes::{Blame, cleanup_exceeded, crash, drained, trapped};
 use crate::ModuleLimits;
 use crate::component::module_pre::{ModulePre, end_slice};
 use crate::component::pool_account::InstanceSlot;
 use crate::guest::Guest;
-use crate::guest::spans::{SliceOf, slice_ended};
+use crate::guest::slices::{SliceOf, slice_ended};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
 use crate::scheduling::meter::{SLICE, take_slice_used};
@@ -42,15 +42,11 @@ pub(crate) struct InstanceState {
     in_flight: AtomicUsize,
     /// The length of their request bodies and payloads together, in bytes.
     bodies: AtomicUsize,
-    /// The histories of these calls, as far as the guest has begun them.
-    running: Mutex<Vec<Shard<Arc<CallHistory>>>>,
-    /// The history of the call because of which the instance is given up.
-    overdue: OnceLock<Shard<Arc<CallHistory>>>,
+    /// These calls.
+    calls: Mutex<Vec<TakenCall>>,
     /// The number of calls that it took.
     served: AtomicU64,
     offered: Mutex<Offered>,
-    /// Calls in flight that nobody waits for any more.
-    abandoned: AtomicUsize,
     /// Whether it takes no further calls.
     closed: AtomicBool,
     /// Whether it serves calls that compute for long, and no others.
@@ -61,7 +57,8 @@ pub(crate) struct InstanceState {
     pub(super) busy: AtomicBool,
     /// The time slices in which code ran that goes on after its call.
     slices_after_calls: AtomicU32,
-    give_up: Notify,
+    /// Notified when a call has to end.
+    late_call: Notify,
     /// Whether its calls have begun, so that a request may poll the driver.
     is_started: AtomicBool,
     /// Whether its guest used up a time slice: requests leave the driver to the scheduler threads until those poll the driver.
@@ -70,6 +67,24 @@ pub(crate) struct InstanceState {
     last_call_ended: Mutex<Option<Instant>>,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
+}
+
+/// A call that an instance took.
+struct TakenCall {
+    history: Shard<Arc<CallHistory>>,
+    shared: Weak<SharedCall>,
+    /// The guest's task, once the guest has begun it.
+    task: Option<GuestTaskId>,
+}
+
+/// The calls of an instance, at least one of which has to end.
+struct LateCalls {
+    /// Why the first one has to, and its history.
+    first: (Late, Shard<Arc<CallHistory>>),
+    /// Whether somebody waits for one that need not end.
+    has_neighbours: bool,
+    /// Whether somebody waits for any of them.
+    are_awaited: bool,
 }
 
 /// The call that a thread gave an idle instance past the queue of the pool.
@@ -87,17 +102,15 @@ impl InstanceState {
         Self {
             in_flight: AtomicUsize::new(1),
             bodies: AtomicUsize::new(body),
-            running: Mutex::default(),
-            overdue: OnceLock::default(),
+            calls: Mutex::default(),
             served: AtomicU64::new(1),
             offered: Mutex::new(Offered::Nothing),
-            abandoned: AtomicUsize::default(),
             closed: AtomicBool::default(),
             is_for_long: AtomicBool::new(is_for_long),
             has_long_call: AtomicBool::default(),
             busy: AtomicBool::default(),
             slices_after_calls: AtomicU32::default(),
-            give_up: Notify::default(),
+            late_call: Notify::default(),
             is_started: AtomicBool::default(),
             is_left_to_scheduler: AtomicBool::default(),
             driver: OnceLock::default(),
@@ -192,12 +205,27 @@ impl InstanceState {
         self.offered.lock().take(Offered::Shut)
     }
 
-    fn end_call(&self, history: &Shard<Arc<CallHistory>>, body: usize, now: Instant) {
-        let mut running = self.running.lock();
-        if let Some(at) = running.iter().position(|running| Arc::ptr_eq(running, history)) {
-            running.swap_remove(at);
+    pub(super) fn takes(&self, history: &Shard<Arc<CallHistory>>, shared: &Arc<SharedCall>) {
+        self.calls.lock().push(TakenCall {
+            history: history.clone(),
+            shared: Arc::downgrade(shared),
+            task: None,
+        });
+    }
+
+    fn begins(&self, shared: &Arc<SharedCall>, task: GuestTaskId) {
+        let mut calls = self.calls.lock();
+        if let Some(call) = calls.iter_mut().find(|call| call.is(shared)) {
+            call.task = Some(task);
         }
-        drop(running);
+    }
+
+    fn end_call(&self, shared: &Arc<SharedCall>, body: usize, now: Instant) {
+        let mut calls = self.calls.lock();
+        if let Some(at) = calls.iter().position(|call| call.is(shared)) {
+            calls.swap_remove(at);
+        }
+        drop(calls);
         *self.last_call_ended.lock() = Some(now);
         self.busy.store(false, Ordering::Relaxed);
         self.bodies.fetch_sub(body, Ordering::Relaxed);
@@ -234,7 +262,10 @@ impl InstanceState {
         match culprit {
             Some(culprit) => crash(Blame::Callee(&culprit)),
             None => {
-                let running: Vec<_> = self.running.lock().iter().map(|history| Arc::clone(history)).collect();
+                let calls = self.calls.lock();
+                let running = calls.iter().filter(|call| call.task.is_some());
+                let running: Vec<_> = running.map(|call| Arc::clone(&call.history)).collect();
+                drop(calls);
                 crash(Blame::OneOf(&running))
             }
         }
@@ -264,45 +295,63 @@ impl InstanceState {
         self.is_left_to_scheduler.store(is_left, Ordering::Relaxed);
     }
 
-    /// Nobody waits for a call any more. Gives the instance up if the call has not ended by its deadline: a call of the guest
-    /// is cancelled only by dropping its store, where its neighbours live too. They have [`GRACE`] to end first; if the call ends
-    /// within it, they go on.
-    pub(super) async fn watch_abandoned<T>(
-        &self,
-        mut output: oneshot::Receiver<T>,
-        deadline: Option<Instant>,
-        history: &Shard<Arc<CallHistory>>,
-        pool: Weak<AsyncPool>,
-        threads: &Threads,
-    ) {
-        self.abandoned.fetch_add(1, Ordering::Relaxed);
-        let after = |time: Duration| threads.sleep_until(threads.now() + time);
-        let deadline = deadline.unwrap_or_else(|| threads.now() + GRACE);
-        if within(threads, deadline, &mut output).await.is_none() {
-            self.close();
+    /// A call has to end. The instance takes no further calls.
+    fn must_end(&self, call: &SharedCall, late: Late) {
+        // There may be two reasons.
+        let _ = call.late.set(late);
+        self.close();
+        self.late_call.notify_one();
+    }
+
+    /// The call of a task computed for too long after its client had left.
+    fn cleanup_is_over(&self, task: GuestTaskId) {
+        let calls = self.calls.lock();
+        let call = calls.iter().find(|call| call.task == Some(task));
+        let shared = call.and_then(|call| call.shared.upgrade());
+        drop(calls);
+        if let Some(shared) = shared.filter(|shared| shared.late.get().is_none()) {
+            self.must_end(&shared, Late::Cleanup);
+        }
+    }
+
+    /// `None` if no call has to end.
+    fn late_calls(&self) -> Option<LateCalls> {
+        let calls = self.calls.lock();
+        let calls = calls
+            .iter()
+            .filter_map(|call| Some((&call.history, call.shared.upgrade()?)));
+        let calls: Vec<_> = calls.collect();
+        let mut late = calls
+            .iter()
+            .filter_map(|(history, call)| Some((*call.late.get()?, *history)));
+        let (late, history) = late.next()?;
+        let mut awaited = calls
+            .iter()
+            .filter(|(_, call)| !call.is_abandoned.load(Ordering::Relaxed));
+        Some(LateCalls {
+            first: (late, history.clone()),
+            has_neighbours: awaited.clone().any(|(_, call)| call.late.get().is_none()),
+            are_awaited: awaited.next().is_some(),
+        })
+    }
+
+    /// Completes when the instance has to end because of a call: a call of the guest is cancelled only by dropping its store, where
+    /// its neighbours live too. They have [`GRACE`] to end first; if the call ends within it, they go on.
+    async fn given_up(&self, pool: &Weak<AsyncPool>, threads: &Threads) -> LateCalls {
+        loop {
+            self.late_call.notified().await;
             // Calls that wait may need another instance.
             if let Some(pool) = pool.upgrade() {
                 pool.distribute();
             }
-            let neighbours_end = async {
-                while self.in_flight() > self.abandoned.load(Ordering::Relaxed) {
-                    after(NEIGHBOUR_PAUSE).await;
+            let end = threads.now() + GRACE;
+            while let Some(late) = self.late_calls() {
+                if !late.has_neighbours || threads.now() >= end {
+                    return late;
                 }
-            };
-            let is_overdue = tokio::select! {
-                // Its end lowers the number of calls in flight before this task sees it.
-                biased;
-                _ = output => false,
-                () = neighbours_end => true,
-                () = after(GRACE) => true,
-            };
-            if is_overdue {
-                // Another call may be overdue already.
-                let _ = self.overdue.set(history.clone());
-                return self.give_up.notify_one();
+                threads.sleep_until(end.min(threads.now() + NEIGHBOUR_PAUSE)).await;
             }
         }
-        self.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The next call, that was offered or is in the queue of the pool; `None` once the instance is closed. Whoever adds a call polls
@@ -334,9 +383,32 @@ impl Offered {
     }
 }
 
+impl TakenCall {
+    fn is(&self, shared: &Arc<SharedCall>) -> bool {
+        std::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
+    }
+}
+
+/// Waits for the end of a call that nobody waits for any more. If it has not ended by its deadline, the instance is given up.
+pub(super) async fn watch_abandoned<T>(
+    output: oneshot::Receiver<T>,
+    call: &SharedCall,
+    deadline: Option<Instant>,
+    threads: &Threads,
+) {
+    let Some(instance) = call.taken_by.get() else { return };
+    let now = threads.now();
+    let is_overdue = deadline.is_some_and(|deadline| deadline <= now);
+    let late = if is_overdue { Late::Overdue } else { Late::Abandoned };
+    if within(threads, deadline.unwrap_or(now + GRACE), output).await.is_none() {
+        instance.must_end(call, late);
+    }
+}
+
 /// An instance that begins with a call.
 pub(super) struct Driver {
     pub(super) pre: Arc<ModulePre>,
+    pub(super) threads: Arc<Threads>,
     pub(super) pool: Weak<AsyncPool>,
     /// The number of calls in the queue of the pool.
     pub(super) queued: Arc<AtomicUsize>,
@@ -350,6 +422,7 @@ impl Driver {
     pub(super) async fn drive(self) -> Crash {
         let Self {
             pre,
+            threads,
             pool,
             queued,
             state,
@@ -365,6 +438,7 @@ impl Driver {
             match slice_ended(&mut store)? {
                 SliceOf::Call => {}
                 SliceOf::LongCall => of_store.has_long_call.store(true, Ordering::Relaxed),
+                SliceOf::Cleanup(task) => of_store.cleanup_is_over(task),
                 SliceOf::EndedCall => {
                     of_store.slices_after_calls.fetch_add(1, Ordering::Relaxed);
                 }
@@ -375,12 +449,12 @@ impl Driver {
             // What ends calls comes first: the calls must not go on with what fails for the same reason.
             biased;
             () = pre.cut.cancelled() => return drained(&pre),
-            () = state.give_up.notified() => None,
-            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Some(result),
+            late = state.given_up(&pool, &threads) => Err(late),
+            result = serve(&pre, &pool, &queued, &state, &mut store, first) => Ok(result),
         };
         match result {
-            Some(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
-            Some(Err(error)) => {
+            Ok(Ok(())) => crash(&pre, CrashKind::Trap, "the instance ended"),
+            Ok(Err(error)) => {
                 let guest = store.data_mut();
                 let end = if state.is_started.load(Ordering::Relaxed) {
                     state.blame(guest.take_culprit(), |blame| trapped(&pre, blame, &error, Some(guest)))
@@ -393,12 +467,25 @@ impl Driver {
                 }
                 end
             }
-            None => {
-                if let Some(overdue) = state.overdue.get() {
-                    pre.crashed(Blame::Callee(overdue));
+            Err(LateCalls {
+                first: (late, history),
+                are_awaited,
+                ..
+            }) => {
+                if late == Late::Overdue {
+                    pre.crashed(Blame::Callee(&history));
                 }
-                let message = "the instance was given up: a call in it did not end by its deadline";
-                crash(&pre, CrashKind::Trap, message)
+                let end = match late {
+                    Late::Cleanup => cleanup_exceeded(&pre, ""),
+                    Late::Overdue | Late::Abandoned => {
+                        let message = "the instance was given up: a call in it did not end by its deadline";
+                        crash(&pre, CrashKind::Trap, message)
+                    }
+                };
+                if !are_awaited {
+                    pre.version.admission.report(end.clone());
+                }
+                end
             }
         }
     }
@@ -471,23 +558,23 @@ async fn run<C: Call>(
         slot,
         span,
         output,
-        taken_by: _,
+        shared,
         held,
     } = queued;
     let export = C::export(exports);
     let (history, body) = (call.history().clone(), call.body());
-    state.running.lock().push(history.clone());
     let (started, _slot) = accessor.with(|mut access| {
         access.as_context_mut().set_epoch_deadline(1);
         let guest = access.get();
         guest.begin_shared_call();
         let slot = guest.keep_slot(slot, call.history());
-        let arrived = call.arrived();
+        let (arrived, audience) = (call.arrived(), call.audience());
         let params = call.lower(guest)?;
         let started = export.start_call_concurrent(&mut access, params)?;
         access
             .get()
-            .task_started(started.task(), span, history.clone(), arrived);
+            .task_started(started.task(), span, history.clone(), arrived, audience);
+        state.begins(&shared, started.task());
         wasmtime::error::Ok((started, slot))
     })?;
     let task = started.task();
@@ -495,7 +582,7 @@ async fn run<C: Call>(
     let raised = accessor.with(|mut access| {
         let guest = access.get();
         let (in_flight, raised) = guest.task_ended(task);
-        guest.free_slot();
+        guest.end_call();
         if guest.leaks(in_flight) && state.close() {
             guest.log_leak();
         }
@@ -506,7 +593,7 @@ async fn run<C: Call>(
     });
     // Before the caller goes on: its next call finds the place.
     drop(held);
-    state.end_call(&history, body, pre.version.clock.now());
+    state.end_call(&shared, body, pre.version.clock.now());
     // Nobody may wait for it.
     let _ = output.send(C::ended(results, raised, &history, &pre.version));
     Ok(())

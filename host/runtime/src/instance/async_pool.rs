@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, Executor as _, Shard, Sharded, within};
 use tokio::sync::oneshot;
 
-use super::async_instance::{Driver, GRACE, InstanceState};
-use super::call::{Call, Queued, QueuedCall};
+use super::async_instance::{Driver, GRACE, InstanceState, watch_abandoned};
+use super::call::{Call, Queued, QueuedCall, SharedCall};
 use super::crashes::{Overload, cpu_exceeded, crash, drained, overloaded, panicked};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
@@ -198,7 +198,7 @@ impl AsyncPool {
     async fn output<C: Call>(self: &Arc<Self>, call: C) -> Result<Result<C::Output, Arc<InstanceState>>, Overload> {
         let slot = self.pre.version.streams.take_if(call.streams()).await?;
         let (sender, output) = oneshot::channel();
-        let taken_by = Arc::<OnceLock<_>>::default();
+        let shared = Arc::<SharedCall>::default();
         let (deadline, queue) = (call.caller().deadline(), self.queue_of(call.history()));
         let (span, history) = (TaskSpan::new(call.caller()), call.history().clone());
         let queued = C::queued(Queued {
@@ -206,7 +206,7 @@ impl AsyncPool {
             slot,
             span,
             output: sender,
-            taken_by: taken_by.clone(),
+            shared: shared.clone(),
             held: None,
         });
         let Enqueued {
@@ -220,13 +220,13 @@ impl AsyncPool {
             deadline,
             history,
             output: Some(output),
-            taken_by,
+            shared,
         };
         if let Some(instance) = instance {
             instance.run_here(&self.threads);
         }
         let output = place.wait(waits).await?;
-        match (output, place.taken_by.get()) {
+        match (output, place.shared.taken_by.get()) {
             (Some(output), _) => Ok(Ok(output)),
             (None, Some(instance)) => Ok(Err(instance.clone())),
             // It was in the queue for too long.
@@ -567,6 +567,7 @@ impl AsyncPool {
         let (pre, threads, pool) = (self.pre.clone(), self.threads.clone(), Arc::downgrade(self));
         let driver = Driver {
             pre: pre.clone(),
+            threads: threads.clone(),
             pool: pool.clone(),
             queued: self.queued.clone(),
             state: state.clone(),
@@ -659,7 +660,7 @@ struct Place<'a, C: Call> {
     history: Shard<Arc<CallHistory>>,
     /// Not there once it has ended.
     output: Option<oneshot::Receiver<C::Output>>,
-    taken_by: Arc<OnceLock<Arc<InstanceState>>>,
+    shared: Arc<SharedCall>,
 }
 
 impl<C: Call> Place<'_, C> {
@@ -701,18 +702,12 @@ impl<C: Call> Drop for Place<'_, C> {
         let number = self.number;
         let withdrawn = self.pool.locked(|state| state.withdraw(number));
         // The call is dropped after the lock.
-        if withdrawn.is_none()
-            && let Some(instance) = self.taken_by.get().cloned()
-        {
-            let (deadline, pool, threads) = (self.deadline, Arc::downgrade(self.pool), &self.pool.threads);
-            let timers = threads.clone();
-            let history = self.history.clone();
-            let watch = async move {
-                instance
-                    .watch_abandoned(output, deadline, &history, pool, &timers)
-                    .await
-            };
-            threads.spawn_at(Priority::Normal, watch);
+        if withdrawn.is_none() && self.shared.taken_by.get().is_some() {
+            self.shared.is_abandoned.store(true, Ordering::Relaxed);
+            let (shared, deadline) = (self.shared.clone(), self.deadline);
+            let threads = self.pool.threads.clone();
+            let watching = async move { watch_abandoned(output, &shared, deadline, &threads).await };
+            self.pool.threads.spawn_at(Priority::Normal, watching);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The two calls that an instance serves: a request for a handler, and an event for a listener.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use pointwork_core::{BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload, Shard};
+use pointwork_core::{Audience, BodyMode, Caller, Context, Crash, Delivery, Failure, Outcome, Payload, Shard};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Instance, Lift, Lower, Resource, TypedFunc};
@@ -74,6 +75,8 @@ pub(crate) trait Call: Sized + Send + 'static {
     /// When the request or event arrived.
     fn arrived(&self) -> Instant;
 
+    fn audience(&self) -> Audience;
+
     /// The call in the queue of a pool.
     fn queued(queued: Queued<Self>) -> QueuedCall;
 }
@@ -101,17 +104,39 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) slot: Option<StreamPermit>,
     pub(crate) span: TaskSpan,
     pub(crate) output: oneshot::Sender<C::Output>,
-    /// The instance that takes it.
-    pub(crate) taken_by: Arc<OnceLock<Arc<InstanceState>>>,
+    pub(crate) shared: Arc<SharedCall>,
     /// Its place in that instance.
     pub(crate) held: Option<HeldPlace>,
+}
+
+/// What the caller and the instance of a call know of it.
+#[derive(Default)]
+pub(crate) struct SharedCall {
+    /// The instance that takes it.
+    pub(super) taken_by: OnceLock<Arc<InstanceState>>,
+    /// Whether nobody waits for it any more.
+    pub(super) is_abandoned: AtomicBool,
+    /// Why the instance has to end if the call does not.
+    pub(super) late: OnceLock<Late>,
+}
+
+/// Why a call has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Late {
+    /// Its deadline passed while somebody waited for it.
+    Overdue,
+    /// Nobody has waited for it for a while.
+    Abandoned,
+    /// It computed for too long after its client had left.
+    Cleanup,
 }
 
 impl<C: Call> Queued<C> {
     fn taken_by(&mut self, instance: &Arc<InstanceState>, now: Instant) {
         self.held = Some(HeldPlaces::hold(self.call.history(), 1, now));
         // A call is taken once.
-        let _ = self.taken_by.set(instance.clone());
+        let _ = self.shared.taken_by.set(instance.clone());
+        instance.takes(self.call.history(), &self.shared);
     }
 }
 
@@ -197,6 +222,10 @@ impl Call for Request {
         self.context.arrived()
     }
 
+    fn audience(&self) -> Audience {
+        self.context.audience()
+    }
+
     fn queued(queued: Queued<Self>) -> QueuedCall {
         QueuedCall::Request(queued)
     }
@@ -266,6 +295,10 @@ impl Call for Event {
 
     fn arrived(&self) -> Instant {
         self.arrived
+    }
+
+    fn audience(&self) -> Audience {
+        self.delivery.audience()
     }
 
     fn queued(queued: Queued<Self>) -> QueuedCall {

@@ -54,6 +54,9 @@ pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error
     // A panic with its place has two lines.
     let end = if event.contains('\n') { "\n" } else { ": " };
     let message = format!("{cause}the guest {event}{end}{error:?}");
+    if exceeded == Some(Exceeded::CLEANUP) {
+        return cleanup_exceeded(pre, &format!("\n{error:?}"));
+    }
     let kind = match trap {
         Some(Trap::Interrupt) => CrashKind::Deadline,
         // Other modules use the whole pool; this one did nothing wrong.
@@ -129,6 +132,14 @@ pub(crate) fn cpu_exceeded(pre: &ModulePre, blame: Blame<'_>) -> Crash {
     pre.crashed(blame);
     let message = format!("the guest used more processor time than {:?}", pre.version.limits.cpu);
     crash(pre, CrashKind::Deadline, message).at_limit("cpu")
+}
+
+/// A call that computed for too long after its client had left. It counts against nobody: any client can leave.
+pub(crate) fn cleanup_exceeded(pre: &ModulePre, backtrace: &str) -> Crash {
+    let Exceeded { limit, value, unit } = Exceeded::CLEANUP;
+    let message =
+        format!("the guest used more than {value} {unit} of processor time after its client had left{backtrace}");
+    crash(pre, CrashKind::Deadline, message).at_limit(limit)
 }
 
 /// A call on a replaced version whose time to drain is over. The next call goes to the new version.

@@ -279,13 +279,15 @@ async fn holding<T>(
 impl SyncInstance {
     async fn call<C: Call>(&mut self, call: C, slot: Option<StreamPermit>) -> wasmtime::Result<C::Results> {
         let Self { store, exports, .. } = self;
-        store.data_mut().begin_call(call.caller(), call.arrived());
+        store
+            .data_mut()
+            .begin_call(call.caller(), call.arrived(), call.audience());
         let _slot = store.data_mut().keep_slot(slot, call.history());
         store.set_epoch_deadline(1);
         let params = call.lower(store.data_mut())?;
         let results = C::export(exports).call_async(&mut *store, params).await;
         let guest = store.data_mut();
-        guest.free_slot();
+        guest.end_call();
         guest.end_lines();
         results
     }

@@ -89,6 +89,14 @@ impl Waits {
         Ok("waited")
     }
 
+    /// Tells that its client left, and awaits something that the host does not know.
+    #[get("never")]
+    async fn never(ctx: &AsyncContext) -> &'static str {
+        let _ = ctx.call::<Wait>(1).await;
+        ctx.emit::<ProductViewed>(1);
+        std::future::pending().await
+    }
+
     /// The number of requests of this kind that the instance had begun when this one began.
     #[get(":ms/begun")]
     async fn begun(ctx: &AsyncContext, ms: Path<u64>) -> Result<String, Failure> {
@@ -293,6 +301,17 @@ impl Parts {
     async fn silent() -> Streamed<impl Pieces> {
         let pieces = stream::iter(["begun"]).chain(stream::pending());
         Reply::new(HttpStatus::OK).stream(pieces)
+    }
+
+    /// One piece. After the client has left, a loop that lets other code run.
+    #[get("lingers")]
+    async fn lingers(ctx: AsyncContext) -> Result<Deferred, Failure> {
+        let writer = ctx.open_reply(Reply::new(HttpStatus::OK))?;
+        writer.write("piece").await?;
+        writer.closed().await;
+        loop {
+            yield_async().await;
+        }
     }
 
     /// Empty pieces for ever, each of them ready.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use futures_util::future::join_all;
 use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_core::{Context, Delivery, Failure, Payload};
+use pointwork_test_clock::real::until;
 
 use super::adds;
 use super::watch::Gate;
@@ -18,6 +20,7 @@ cases![
     as_many_requests_as_instances_call_back_into_their_module: H3 in hosts;
     more_requests_than_instances_call_back_into_their_module: H3;
     a_cycle_through_a_pool_of_one_hangs_never: H3;
+    a_listener_that_calls_itself_waits_for_no_later_call: H3, E7;
     two_modules_that_call_each_other_hang_never: H3;
     a_channel_of_few_instances_serves_many_callers: C3, H3;
     an_instance_of_a_channel_is_reused_until_it_traps: C3, E1;
@@ -102,6 +105,49 @@ async fn a_cycle_through_a_pool_of_one_hangs_never(harness: Harness) -> Result<(
             assert!(refused.iter().any(|code| text.contains(code)), "{form}: {text}");
         }
         live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// The later call waits for the instance of the first one, and the first one for a call of the same listener.
+async fn a_listener_that_calls_itself_waits_for_no_later_call(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let gate = Gate::new();
+        let pass = gate.clone();
+        let again = Channel::new("whole").on("again", Program::new().call("app:next"));
+        let limits = ModuleLimits::new().instances(1).in_flight(1);
+        let options = ModuleOptions::new().limits(limits.queue_wait(Duration::from_secs(600)));
+        let app = AppSpec::new()
+            .load_with("whole", form.form(Guest::new().channel(again)).build(), options)
+            .register("GET", "/it", |context: Context| async move {
+                let result = context.call_raw("whole:again", Payload::json(&true)?).await?;
+                Ok::<_, Failure>(result.into_data())
+            })
+            .listen("app", "next", move |delivery: Delivery, payload: Payload| {
+                let pass = pass.clone();
+                async move {
+                    if !payload.to::<bool>()? {
+                        return Ok(payload);
+                    }
+                    pass.pass().await;
+                    delivery.call_raw("whole:again", Payload::json(&false)?).await
+                }
+            });
+        let live = harness.start(app).await?;
+        let client = *live;
+        let ask = || tokio::spawn(async move { client.get("/it").await });
+        let asked = [ask(), ask()];
+        gate.arrived(1).await?;
+        until("the other one waits", || {
+            let waiting = live.control().statuses().into_iter().map(|status| status.usage.waiting);
+            waiting.sum::<usize>() == 1
+        })
+        .await?;
+        gate.open();
+        for asked in asked {
+            assert_eq!(asked.await??.text(), "false", "{form}");
+        }
+        live.ends_without_a_crash().await?;
     }
     Ok(())
 }

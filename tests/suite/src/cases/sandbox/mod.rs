@@ -6,6 +6,7 @@
 mod after_calls;
 mod bodies;
 mod breaker;
+mod cleanup;
 mod declarations;
 mod drain;
 mod host_memory;
@@ -37,6 +38,7 @@ use crate::subject::Step;
 pub(super) fn all() -> Vec<Case> {
     let files = [
         swaps::all,
+        cleanup::all,
         under_load::all,
         drain::all,
         refused::all,

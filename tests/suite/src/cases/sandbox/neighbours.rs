@@ -203,7 +203,6 @@ async fn a_loop_holds_up_no_later_call_of_its_module(harness: Harness) -> Result
         }
         assert_eq!(served, 20);
         assert_eq!(looping.await??.status, 504);
-        // Its client is gone, the loop is not.
         assert_eq!(client.get("/health").await?.status, 200);
     }
     live.shutdown().await;
@@ -253,12 +252,13 @@ async fn begin(live: &Live, path: &str, requests: usize) -> Result<Vec<Connectio
     Ok(connections)
 }
 
-/// Begins a loop in the only instance, and leaves. From now on nobody is answered. Returns the number of requests in flight.
+/// Begins a loop in the only instance. From now on nobody is answered. Returns its client, with which it ends, and the number of
+/// requests in flight.
 #[expect(
     clippy::disallowed_methods,
     reason = "a loop that holds up all calls reports no event: calls without an answer show the loop"
 )]
-async fn begin_a_loop(live: &Live) -> Result<usize> {
+async fn begin_a_loop(live: &Live) -> Result<(Vec<Connection>, usize)> {
     let client = begin(live, "/waits/0/loops", 1).await?;
     // A busy machine may be late with an answer.
     let mut unanswered = 0;
@@ -268,9 +268,7 @@ async fn begin_a_loop(live: &Live) -> Result<usize> {
             Err(_) => unanswered += 1,
         }
     }
-    // Not before: a call that no instance has taken goes with its client.
-    drop(client);
-    Ok(live.control().requests_in_flight())
+    Ok((client, live.control().requests_in_flight()))
 }
 
 async fn queued_calls_of_clients_that_left_keep_nothing(harness: Harness) -> Result<()> {
@@ -278,7 +276,7 @@ async fn queued_calls_of_clients_that_left_keep_nothing(harness: Harness) -> Res
     limits.deadline = Some(Duration::from_secs(60));
     limits.queue_wait = Duration::from_secs(60);
     let live = shared(&harness, &watch::Gate::new(), limits).await?;
-    let looping = begin_a_loop(&live).await?;
+    let (client, looping) = begin_a_loop(&live).await?;
     for _ in 0..5 {
         drop(begin(&live, "/health", 20).await?);
         until("only the loop is left", || {
@@ -287,6 +285,7 @@ async fn queued_calls_of_clients_that_left_keep_nothing(harness: Harness) -> Res
         })
         .await?;
     }
+    drop(client);
     live.shutdown().await;
     Ok(())
 }
@@ -296,7 +295,7 @@ async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness
     limits.deadline = Some(Duration::from_secs(60));
     limits.queue_wait = Duration::from_secs(60);
     let live = shared(&harness, &watch::Gate::new(), limits).await?;
-    begin_a_loop(&live).await?;
+    let looping = begin_a_loop(&live).await?;
     let client = *live;
     let asked: Vec<_> = (0..3)
         .map(|_| tokio::spawn(async move { client.get("/health").await }))
@@ -307,6 +306,7 @@ async fn a_call_whose_client_left_keeps_its_place_until_it_ends(harness: Harness
     })
     .await?;
     asked.iter().for_each(tokio::task::JoinHandle::abort);
+    drop(looping);
     live.shutdown().await;
     Ok(())
 }

@@ -1,0 +1,235 @@
+//! What calls do after their client has left (spec E8).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use pointwork::{Breaker, ModuleLimits, ModuleOptions};
+use pointwork_core::{Crash, CrashKind, Payload};
+use pointwork_test_clock::TestClock;
+use pointwork_test_clock::real::until;
+
+use super::{SHOP, status, watch};
+use crate::case::{Harness, Live, cases};
+use crate::client::{Connection, Request};
+use crate::fixtures::Fixture;
+use crate::flavor::Flavor;
+use crate::guest::{Channel, Controller, End, Guest, Program, Step};
+use crate::subject::AppSpec;
+
+cases![
+    host;
+    a_handler_whose_client_left_has_little_time: E8;
+    a_listener_whose_client_left_has_little_time: E8;
+    a_loop_that_nobody_waits_for_ends [RustAsync]: E8;
+    neighbours_of_a_cleanup_have_time_to_end [RustAsync]: E8;
+    a_call_that_never_ends_takes_its_instance_with_it [RustAsync]: E5, E8 moves clock;
+];
+
+/// More clients than crashes until a handler is held back.
+const CLIENTS: usize = 4;
+
+/// A handler that crashes twice is held back, and a loop has all the time.
+fn options() -> ModuleOptions {
+    let limits = ModuleLimits::new().cpu(Duration::from_secs(600));
+    ModuleOptions::new()
+        .limits(limits)
+        .breaker(Breaker::new().crashes(2).pause(Duration::from_secs(600)))
+}
+
+/// Writes more than the buffers of both ends have room for, and then loops.
+fn streams_and_loops() -> Program {
+    let chunks = vec!["x".repeat(64 * 1024); 128];
+    Program::new().step(Step::Stream(200, chunks)).ends(End::Loop)
+}
+
+/// Requests a reply, reads its first bytes and leaves.
+async fn leaves_early(live: &Live, path: &str) -> Result<()> {
+    let mut connection = begin(live, path).await?;
+    connection.await_body(1).await?;
+    Ok(())
+}
+
+async fn begin(live: &Live, path: &str) -> Result<Connection> {
+    let mut connection = live.connect().await?;
+    connection
+        .write(&Request::new("GET", path).to_bytes("localhost"))
+        .await?;
+    Ok(connection)
+}
+
+fn is_of_cleanup(crash: &Crash) -> bool {
+    crash.limit.as_deref() == Some("cleanup") && crash.kind == CrashKind::Deadline
+}
+
+/// Waits for that many calls that did too much after their client had left. Nothing is held back for that.
+async fn cleanups_end(live: &Live, count: usize) -> Result<()> {
+    let crashes = || live.crashes().all();
+    until("the calls are ended", || {
+        crashes().iter().filter(|crash| is_of_cleanup(crash)).count() == count
+    })
+    .await?;
+    assert!(crashes().iter().all(is_of_cleanup), "{:#?}", crashes());
+    assert!(status(live)?.held_back.is_empty());
+    until("nothing is left", || live.control().requests_in_flight() == 0).await
+}
+
+async fn a_handler_whose_client_left_has_little_time(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let things = Controller::new("Things", "/")
+            .get("it", streams_and_loops())
+            .get("ok", Program::text("ok"));
+        let component = form.form(Guest::with(things)).build();
+        let live = harness
+            .start(AppSpec::new().load_with(SHOP, component, options()))
+            .await?;
+        for count in 1..=CLIENTS {
+            leaves_early(&live, "/it").await?;
+            cleanups_end(&live, count).await?;
+            assert_eq!(live.get("/ok").await?.text(), "ok", "{form}");
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn a_listener_whose_client_left_has_little_time(harness: Harness) -> Result<()> {
+    for form in Flavor::MODULES {
+        let things = Controller::new("Things", "/").get("it", Program::new().hands_over("desk:write"));
+        let desk = Channel::new("desk").on("write", streams_and_loops_for_another());
+        let component = form.form(Guest::with(things).channel(desk)).build();
+        let live = harness
+            .start(AppSpec::new().load_with(SHOP, component, options()))
+            .await?;
+        for count in 1..=CLIENTS {
+            leaves_early(&live, "/it").await?;
+            cleanups_end(&live, count).await?;
+        }
+        live.shutdown().await;
+    }
+    Ok(())
+}
+
+/// The same in a listener that was handed the context.
+fn streams_and_loops_for_another() -> Program {
+    let chunks = vec!["x".repeat(64 * 1024); 128];
+    let program = Program::new().take_context();
+    program.step(Step::Stream(200, chunks)).ends(End::Loop)
+}
+
+/// A handler, and a listener that another module calls. In the synchronous form the call ends with its client.
+async fn a_loop_that_nobody_waits_for_ends(harness: Harness) -> Result<()> {
+    let gate = watch::Gate::new();
+    gate.open();
+    let loops = || Program::new().call("app:gate").ends(End::Loop);
+    let things = Controller::new("Things", "/")
+        .get("it", loops())
+        .get("ok", Program::text("ok"));
+    let looping = Guest::with(things).channel(Channel::new("desk").on("loop", loops()));
+    let asking = Controller::new("Asking", "/").get("ask", Program::new().call("desk:loop"));
+    let app = AppSpec::new()
+        .load_with(SHOP, looping.asynchronous().build(), options())
+        .load("asking", Guest::with(asking).build())
+        .gate("gate", &gate);
+    let live = harness.start(app).await?;
+    let mut count = 0;
+    for path in ["/it", "/ask"] {
+        for _ in 0..CLIENTS {
+            let connection = begin(&live, path).await?;
+            gate.arrived(1).await?;
+            drop(connection);
+            count += 1;
+            cleanups_end(&live, count).await?;
+            assert_eq!(live.get("/ok").await?.text(), "ok", "{path}");
+        }
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+/// An asynchronous module with one instance, whose `/waits/1` waits at the gate.
+async fn shared(harness: &Harness, gate: &watch::Gate) -> Result<AppSpec> {
+    let gate = gate.clone();
+    let mut limits = ModuleLimits::new().instances(1);
+    (limits.deadline, limits.queue_wait) = (Some(DEADLINE), DEADLINE);
+    let options = ModuleOptions::new().limits(limits).breaker(Breaker::new().crashes(1));
+    let app = AppSpec::new().load_with(SHOP, harness.fixture(Fixture::RustAsync).await?, options);
+    Ok(app.listen("clock", "wait", move |_, _| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok(Payload::null())
+        }
+    }))
+}
+
+async fn neighbours_of_a_cleanup_have_time_to_end(harness: Harness) -> Result<()> {
+    let gate = watch::Gate::new();
+    let live = harness.start(shared(&harness, &gate).await?).await?;
+    let mut connection = begin(&live, "/parts/lingers").await?;
+    connection.await_body(1).await?;
+    let client = *live;
+    let neighbour = tokio::spawn(async move { client.get("/waits/1").await });
+    gate.arrived(1).await?;
+    drop(connection);
+    // It gets the next instance, once the call that lingers has had its time.
+    let mut next = tokio::spawn(async move { client.get("/health").await });
+    while status(&live)?.usage.waiting == 0 {
+        if next.is_finished() {
+            next = tokio::spawn(async move { client.get("/health").await });
+        }
+        tokio::task::yield_now().await;
+    }
+    gate.open();
+    assert_eq!(neighbour.await??.text(), "waited");
+    assert_eq!(next.await??.status, 200);
+    cleanups_end(&live, 1).await?;
+    live.shutdown().await;
+    Ok(())
+}
+
+/// The deadline of requests.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The time that the other calls of an instance have to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+async fn a_call_that_never_ends_takes_its_instance_with_it(harness: Harness) -> Result<()> {
+    for leaves in [true, false] {
+        let (time, gate, told) = (TestClock::new(), watch::Gate::new(), watch::Gate::new());
+        let tells = told.clone();
+        told.open();
+        let app = shared(&harness, &gate).await?.listen("product", "viewed", move |_, _| {
+            let tells = tells.clone();
+            async move {
+                tells.pass().await;
+                Ok(Payload::null())
+            }
+        });
+        let live = harness.start(app.timed(&time)).await?;
+        let mut neighbour = begin(&live, "/parts/silent").await?;
+        neighbour.await_body(1).await?;
+        let mut waiting = begin(&live, "/waits/never").await?;
+        gate.arrived(1).await?;
+        if leaves {
+            drop(waiting);
+            told.arrived(1).await?;
+            time.advance(DEADLINE).await;
+        } else {
+            let reply = time.elapse(DEADLINE, waiting.read_response("GET")).await?;
+            assert_eq!(reply.status, 504);
+            told.arrived(1).await?;
+        }
+        let is_end = |crash: &Crash| crash.kind == CrashKind::Trap;
+        time.advance(GRACE / 2).await;
+        assert!(!live.crashes().all().iter().any(is_end));
+        time.advance(GRACE / 2).await;
+        let broken = neighbour.read_response("GET").await;
+        assert!(broken.is_err(), "the reply of the neighbour breaks off");
+        live.crashes().expect("the end of the instance", is_end).await?;
+        // Any client can leave.
+        let held_back = status(&live)?.held_back;
+        assert_eq!(held_back.len(), usize::from(!leaves), "{held_back:?}");
+        live.shutdown().await;
+    }
+    Ok(())
+}
