@@ -165,9 +165,55 @@ impl Project {
     }
 }
 
+/// Handlers that the limits `cpu` and `memory` end.
+const ENDLESS: &str = r#"
+    #[get("loop")]
+    fn turn() -> String {
+        let mut turns = 0_u64;
+        while std::hint::black_box(true) {
+            turns += 1;
+        }
+        turns.to_string()
+    }
+
+    #[get("hog")]
+    fn hog() -> String {
+        let mut kept = Vec::new();
+        while std::hint::black_box(true) {
+            kept.push(vec![1_u8; 65_536]);
+        }
+        kept.len().to_string()
+    }
+"#;
+
+/// The log has a line of the source of a handler, in the backtrace of a call that a limit ended.
+fn tells_the_line(server: &Server, source: &str, handler: &str) {
+    let line_of = |text: &str| {
+        source
+            .lines()
+            .position(|line| line.contains(text))
+            .expect("it is there")
+    };
+    let first = line_of(&format!("fn {handler}()"));
+    let lines = (first + 1)..(first + 7);
+    server.until(|| {
+        let log = server.log();
+        lines.clone().any(|line| log.contains(&format!("src/lib.rs:{line}:")))
+    });
+}
+
 #[test]
 fn project_with_a_controller_is_complete() {
     let project = Project::new("fresh-controller", "controller");
+    let controllers = project.folder.join("src/lib.rs");
+    let text = std::fs::read_to_string(&controllers).expect("text");
+    let show = "\n    /// `GET /greetings/:name`\n";
+    let source = text.replace(show, &format!("{ENDLESS}{show}"));
+    std::fs::write(&controllers, &source).expect("written");
+    let limits = "[limits]\ncpu = \"200ms\"\n\n";
+    let settings = std::fs::read_to_string(project.folder.join("pointwork.toml")).expect("text");
+    let settings = settings.replacen("[[module]]", &format!("{limits}[[module]]"), 1);
+    write(&project.folder, "pointwork.toml", settings);
     // A lint that only a later compiler has.
     let lib = project.folder.join("vendor/pointwork-guest/src/lib.rs");
     let text = std::fs::read_to_string(&lib).expect("text");
@@ -179,6 +225,10 @@ fn project_with_a_controller_is_complete() {
     assert_eq!(greeted, json!({"text": "Hello, Ada!", "visits": 0}));
     server.until(|| server.get("/greetings/Ada").json()["visits"] != 0);
     assert_eq!(server.send("POST", "/greetings", Some(r#"{"name": " "}"#)).status, 422);
+    for (path, status, handler) in [("/greetings/loop", 504, "turn"), ("/greetings/hog", 500, "hog")] {
+        assert_eq!(server.get(path).status, status);
+        tells_the_line(&server, &source, handler);
+    }
 }
 
 #[test]

@@ -58,7 +58,6 @@ pub(crate) async fn compile(
             admission: Arc::new(Admission::new(&name, &options.breaker, &options.trial, bus)),
             module: name,
             events_used: EventsUsed::default(),
-            traps_at_cpu_limit: code.development,
             shares: code.form == Form::Asynchronous && limits.in_flight > 1,
             uses_wasi: inspection.foreign_imports().next().is_some(),
             memory: HostMemory::new(limits.host_memory),

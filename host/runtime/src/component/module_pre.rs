@@ -12,16 +12,16 @@ use crate::component::inspect::Form;
 use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
-use crate::scheduling::meter::slice_used;
+use crate::scheduling::meter::{is_limit_used, slice_used};
 use crate::variables::Values;
 
 /// A guest is at the end of its time slice.
 ///
 /// # Errors
-/// If the guest traps there, in development.
+/// If the guest has to end there.
 pub(crate) fn end_slice(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<UpdateDeadline> {
     slice_used();
-    store.data_mut().use_slice()?;
+    store.data_mut().use_slice(is_limit_used())?;
     Ok(UpdateDeadline::Yield(1))
 }
 

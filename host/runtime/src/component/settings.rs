@@ -14,7 +14,7 @@ pub(crate) struct CodeSettings {
     pub(crate) form: Form,
     /// The stack of a call, in bytes.
     pub(crate) stack: usize,
-    /// Whether backtraces have the lines of source files, and compiling matters more than speed.
+    /// Whether compiling matters more than speed.
     pub(crate) development: bool,
 }
 
@@ -26,13 +26,12 @@ impl CodeSettings {
             .concurrency_support(concurrent)
             .wasm_component_model_async(concurrent)
             .wasm_memory64(false)
+            .wasm_backtrace_details(WasmBacktraceDetails::Enable)
             .epoch_interruption(true)
             .max_wasm_stack(self.stack)
             .async_stack_size(self.stack.saturating_add(HOST_STACK));
         if self.development {
-            config
-                .wasm_backtrace_details(WasmBacktraceDetails::Enable)
-                .cranelift_opt_level(OptLevel::None);
+            config.cranelift_opt_level(OptLevel::None);
         }
         config
     }

@@ -17,7 +17,7 @@ use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 
 use super::Guest;
 use super::body::{OpenReply, Reader, Writer};
-use super::spans::{running_caller, span};
+use super::spans::running_task;
 use super::stream_permits::StreamPermit;
 use crate::guest::bindings::{context, context_async, context_sync, types};
 use crate::guest::instant::{at, by_system_clock};
@@ -168,10 +168,11 @@ impl<T: Send + 'static> context::HostWithStore<T> for HasSelf<Guest> {
         context: Resource<Context>,
         payload: types::Payload,
     ) -> Result<Result<(), types::Failure>> {
-        let running = running_caller(&mut access)?;
+        let task = running_task(&mut access)?;
         let guest = access.get();
+        let running = guest.caller_of(task);
         let context = guest.table.delete(context)?.in_call(running.as_ref());
-        if let Some(exceeded) = guest.spend_emit(&event)? {
+        if let Some(exceeded) = guest.spend_emit(task, &event)? {
             return Ok(Err(failure_out(overspent(&context, exceeded))));
         }
         Ok(match guest.charge(size_of_event(&event, &payload))? {
@@ -189,10 +190,12 @@ impl<T: Send + 'static> context::HostContextWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<()> {
-        let running = running_caller(&mut access)?;
+        let task = running_task(&mut access)?;
         let guest = access.get();
+        let spent = guest.spend_emit(task, &event)?;
+        let running = guest.caller_of(task);
         let context = guest.context(&this)?;
-        if let Some(exceeded) = guest.spend_emit(&event)? {
+        if let Some(exceeded) = spent {
             overspent(context, exceeded);
             return Ok(());
         }
@@ -394,8 +397,9 @@ impl context_sync::Host for Guest {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
+        let charged = self.charge_call(&event, &payload)?;
         let context = self.context(&this)?;
-        let _charge = match self.charge_call(&event, &payload)? {
+        let _charge = match charged {
             Ok(charge) => charge,
             Err(exceeded) => return Ok(Err(failure_out(overspent(context, exceeded)))),
         };
@@ -444,9 +448,10 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let (context, running, span, charged) = accessor.with(|mut access| {
-            let (running, span) = (running_caller(&mut access)?, span(&mut access)?);
+            let task = running_task(&mut access)?;
             let guest = access.get();
-            guest.note_use(&event);
+            let (running, span) = (guest.caller_of(task), guest.entered_of(task));
+            guest.note_use(task, &event);
             let charged = guest.charge(size_of_event(&event, &payload))?;
             Ok::<_, wasmtime::Error>((guest.context(&context)?.clone(), running, span, charged))
         })?;

@@ -33,13 +33,15 @@ pub(super) struct CallState {
     /// The exception that ends the call, as the guest reported it.
     pub(super) raised: Option<Crash>,
     pub(super) cleanup: Cleanup,
+    /// The number of the event that it used last.
+    pub(super) last_event: Option<usize>,
 }
 
 impl CallState {
     /// A call begins.
     pub(super) fn begin(&mut self, arrived: Instant, audience: Audience) {
         (self.arrived, self.received, self.told) = (Some(arrived), None, None);
-        self.raised = None;
+        (self.raised, self.last_event) = (None, None);
         self.cleanup = Cleanup::new(audience);
     }
 

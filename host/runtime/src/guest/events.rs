@@ -6,7 +6,7 @@ use wasmtime::Result;
 use wasmtime::component::{Access, Accessor, HasSelf, Resource};
 
 use super::Guest;
-use super::spans::{running_caller, span};
+use super::spans::running_task;
 use crate::guest::bindings::{context, events, events_async, events_sync, types};
 use crate::guest::instant::{at, by_system_clock};
 use crate::guest::memory::size_of_event;
@@ -64,12 +64,13 @@ impl<T: Send + 'static> events::HostDeliveryWithStore<T> for HasSelf<Guest> {
         event: String,
         payload: types::Payload,
     ) -> Result<()> {
-        let running = running_caller(&mut access)?;
+        let task = running_task(&mut access)?;
         let guest = access.get();
-        let caller = guest.delivery(&this)?.caller().deeper(running.as_ref());
-        if guest.spend_emit(&event)?.is_none()
+        if guest.spend_emit(task, &event)?.is_none()
             && let Ok(charge) = guest.charge(size_of_event(&event, &payload))?
         {
+            let running = guest.caller_of(task);
+            let caller = guest.delivery(&this)?.caller().deeper(running.as_ref());
             caller.emit_charged(&event, payload_in(payload), charge);
         }
         Ok(())
@@ -83,12 +84,12 @@ impl events_sync::Host for Guest {
         event: String,
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
-        let running = self.only_caller();
-        let caller = self.delivery(&this)?.caller().deeper(running.as_ref());
         let _charge = match self.charge_call(&event, &payload)? {
             Ok(charge) => charge,
             Err(exceeded) => return Ok(Err(failure_out(overloaded(exceeded)))),
         };
+        let running = self.only_caller();
+        let caller = self.delivery(&this)?.caller().deeper(running.as_ref());
         let call = caller.call_raw(&event, payload_in(payload));
         Ok(result_out(call.await))
     }
@@ -104,9 +105,10 @@ impl<T: Send + 'static> events_async::HostWithStore<T> for HasSelf<Guest> {
         payload: types::Payload,
     ) -> Result<Result<types::Payload, types::Failure>> {
         let (caller, span, charged) = accessor.with(|mut access| {
-            let (running, span) = (running_caller(&mut access)?, span(&mut access)?);
+            let task = running_task(&mut access)?;
             let guest = access.get();
-            guest.note_use(&event);
+            let (running, span) = (guest.caller_of(task), guest.entered_of(task));
+            guest.note_use(task, &event);
             let charged = guest.charge(size_of_event(&event, &payload))?;
             let caller = guest.delivery(&delivery)?.caller().deeper(running.as_ref()).clone();
             Ok::<_, wasmtime::Error>((caller, span, charged))

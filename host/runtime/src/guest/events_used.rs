@@ -1,6 +1,5 @@
 //! The events that a module uses and does not list in its manifest.
 
-use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -21,7 +20,8 @@ pub(crate) struct EventsUsed(Arc<Known>);
 struct Known {
     /// In order; none before the manifest is read.
     listed: OnceLock<Vec<String>>,
-    unlisted: Mutex<HashSet<String>>,
+    /// Events that are not listed, in the order of their first use.
+    unlisted: Mutex<Vec<String>>,
 }
 
 impl EventsUsed {
@@ -33,9 +33,10 @@ impl EventsUsed {
         let _ = self.0.listed.set(events);
     }
 
-    /// The module uses an event.
-    pub(super) fn note(&self, module: &str, event: &str) {
-        if self.is_new(event) {
+    /// The module uses an event. Returns the number by which [`name`](Self::name) finds it.
+    pub(super) fn note(&self, module: &str, event: &str) -> Option<usize> {
+        let (number, is_new) = self.number(event)?;
+        if is_new {
             let event = one_line(event, 256);
             tracing::warn!(
                 module,
@@ -43,18 +44,34 @@ impl EventsUsed {
                  Rust, `module!` lists it behind `uses:`"
             );
         }
+        Some(number)
     }
 
-    /// Whether it is an event that is not listed, and was not used before.
-    fn is_new(&self, event: &str) -> bool {
-        let Some(listed) = self.0.listed.get().filter(|_| event.len() <= LONGEST) else {
-            return false;
-        };
-        if listed.binary_search_by(|name| name.as_str().cmp(event)).is_ok() {
-            return false;
+    /// The event of a number.
+    pub(super) fn name(&self, number: usize) -> Option<String> {
+        let listed = self.0.listed.get()?;
+        match number.checked_sub(listed.len()) {
+            None => listed.get(number).cloned(),
+            Some(number) => self.0.unlisted.lock().get(number).cloned(),
+        }
+    }
+
+    /// The number of an event, and whether it is one that is not listed and was not used before.
+    fn number(&self, event: &str) -> Option<(usize, bool)> {
+        let listed = self.0.listed.get().filter(|_| event.len() <= LONGEST)?;
+        if let Ok(number) = listed.binary_search_by(|name| name.as_str().cmp(event)) {
+            return Some((number, false));
         }
         let mut unlisted = self.0.unlisted.lock();
-        unlisted.len() < MOST_WARNED && !unlisted.contains(event) && unlisted.insert(event.to_owned())
+        let known = unlisted.iter().position(|name| name == event);
+        if known.is_none() && unlisted.len() == MOST_WARNED {
+            return None;
+        }
+        let number = known.unwrap_or(unlisted.len());
+        if known.is_none() {
+            unlisted.push(event.to_owned());
+        }
+        Some((listed.len() + number, known.is_none()))
     }
 }
 
@@ -65,12 +82,16 @@ mod tests {
     #[test]
     fn an_event_that_is_not_listed_is_new_once() {
         let used = EventsUsed::default();
-        assert!(!used.is_new("db:one"), "the manifest is not read");
+        assert_eq!(used.number("db:one"), None, "the manifest is not read");
         used.list(&["db:two".to_owned(), "db:one".to_owned()]);
-        assert!(!used.is_new("db:one") && !used.is_new("db:two"));
+        assert_eq!(used.number("db:one"), Some((0, false)));
+        assert_eq!(used.number("db:two"), Some((1, false)));
         let again = used.clone();
-        assert!(used.is_new("db:three") && !again.is_new("db:three"));
-        let new = (0..2 * MOST_WARNED).filter(|number| used.is_new(&number.to_string()));
-        assert_eq!(new.count(), MOST_WARNED - 1);
+        assert_eq!(used.number("db:three"), Some((2, true)));
+        assert_eq!(again.number("db:three"), Some((2, false)));
+        assert_eq!(used.name(0).as_deref(), Some("db:one"));
+        assert_eq!(used.name(2).as_deref(), Some("db:three"));
+        let numbers = (0..2 * MOST_WARNED).filter_map(|number| used.number(&number.to_string()));
+        assert_eq!(numbers.filter(|(_, is_new)| *is_new).count(), MOST_WARNED - 1);
     }
 }

@@ -7,8 +7,8 @@ use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
 use super::output::{LineLog, OutputStream};
-use super::spans::{caller_of_line, line_span, running_caller, running_task, task_of_code};
-use super::{Guest, MAX_LOG_LINE, Panic};
+use super::spans::{caller_of_line, line_span, running_task, task_of_code};
+use super::{Guest, MAX_LOG_LINE};
 use crate::guest::bindings::{log, types};
 
 /// The longest target of a line, in bytes.
@@ -81,10 +81,8 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
     fn panicked(mut access: Access<'_, T, Self>, report: log::Report) -> Result<()> {
         let task = running_task(&mut access)?;
         let guest = access.get();
-        guest.panic = Some(Panic {
-            report: text_of(&report),
-            culprit: task.and_then(|task| guest.history_of(task)),
-        });
+        guest.panic = Some(text_of(&report));
+        guest.culprit = task.and_then(|task| guest.history_of(task));
         Ok(())
     }
 
@@ -93,15 +91,15 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         let guest = access.get();
         let report = text_of(&report);
         if let Some(exceeded) = guest.limits.refused {
-            let culprit = task.and_then(|task| guest.history_of(task));
-            guest.panic = Some(Panic { report, culprit });
+            guest.panic = Some(report);
+            guest.culprit = task.and_then(|task| guest.history_of(task));
             return Err(exceeded.into());
         }
         let crash = Crash::new(CrashKind::Exception, report).in_module(&*guest.module);
         if guest.shares && task.is_none() {
             // The call has ended, so that nothing else reports the exception.
             if guest.lines.spend(&guest.module)?.is_none()
-                && let Some(caller) = running_caller(&mut access)?
+                && let Some(caller) = guest.caller_of(task)
             {
                 caller.report(crash);
             }

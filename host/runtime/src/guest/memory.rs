@@ -188,11 +188,11 @@ impl Guest {
     /// The same for an event that the only call of an instance calls, until it has its result. Short ones are bounded by the
     /// number of instances.
     pub(super) fn charge_call(
-        &self,
+        &mut self,
         event: &str,
         payload: &types::Payload,
     ) -> Result<Result<Charge, Exceeded>, Exceeded> {
-        self.note_use(event);
+        self.note_use(None, event);
         let bytes = size_of_event(event, payload);
         if bytes < COUNTED_BODY {
             return Ok(Ok(Charge::default()));

@@ -36,7 +36,6 @@ use crate::guest::memory::{HostMemory, MAX_HANDLES};
 use crate::limits::ModuleLimits;
 use crate::scheduling::admission::{Admission, Counted};
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::meter::SLICE;
 use crate::variables::Values;
 
 use self::body::{Reader, Writer};
@@ -75,7 +74,12 @@ pub(crate) struct Guest {
     /// The calls that ended since the handles were counted.
     calls_since_count: usize,
     counted: Counted,
-    panic: Option<Panic>,
+    /// Its own report of the cause of its trap.
+    panic: Option<String>,
+    /// The history of the call that trapped, if the instance is shared and the call is known.
+    culprit: Option<Arc<CallHistory>>,
+    /// The number of the event that this call used last.
+    last_event: Option<usize>,
     call: CurrentCall,
     shares: bool,
     streams: Arc<StreamPermits>,
@@ -90,16 +94,7 @@ pub(crate) struct Guest {
     clock: GuestClock,
     random: Random,
     variables: Values,
-    /// The time slices until a trap; `None` without one.
-    slices: Option<u64>,
     cpu: Duration,
-}
-
-/// The guest's own report of the cause of its trap.
-struct Panic {
-    report: String,
-    /// The history of the call that reported it, if the instance is shared.
-    culprit: Option<Arc<CallHistory>>,
 }
 
 /// What all instances of a version of a module share.
@@ -119,8 +114,6 @@ pub(crate) struct VersionState {
     pub(crate) admission: Arc<Admission>,
     pub(crate) streams: Arc<StreamPermits>,
     pub(crate) events_used: EventsUsed,
-    /// In development, a guest that loops traps shortly before the meter would end it, since only a trap has a backtrace.
-    pub(crate) traps_at_cpu_limit: bool,
 }
 
 impl Guest {
@@ -149,6 +142,8 @@ impl Guest {
             calls_since_count: 0,
             counted: version.admission.instance(),
             panic: None,
+            culprit: None,
+            last_event: None,
             call,
             shares,
             streams: version.streams.clone(),
@@ -160,14 +155,13 @@ impl Guest {
             clock: GuestClock::default(),
             random: Random::default(),
             variables: version.variables.clone(),
-            slices: version.traps_at_cpu_limit.then_some(u64::MAX),
             cpu: limits.cpu,
         })
     }
 
     /// Begins the only call.
     pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: Instant, audience: Audience) {
-        self.panic = None;
+        (self.panic, self.culprit) = (None, None);
         self.call.begin(caller);
         self.own.begin(arrived, audience);
         self.begin_shared_call();
@@ -179,9 +173,6 @@ impl Guest {
         self.lines.begin_call();
         self.emits.begin_call();
         self.memory_logged.store(false, Ordering::Relaxed);
-        if let Some(slices) = &mut self.slices {
-            *slices = slices_before(self.cpu);
-        }
     }
 
     /// Logs the lines that the only call began to print and did not end, or code that no call runs.
@@ -207,12 +198,12 @@ impl Guest {
 
     /// Takes the guest's own report of the cause of its trap.
     pub(crate) fn take_panic(&mut self) -> Option<String> {
-        self.panic.take().map(|panic| panic.report)
+        self.panic.take()
     }
 
-    /// Takes the history of the call that reported the cause of the trap.
+    /// Takes the history of the call that trapped, if it is known.
     pub(crate) fn take_culprit(&mut self) -> Option<Arc<CallHistory>> {
-        self.panic.as_mut()?.culprit.take()
+        self.culprit.take()
     }
 
     /// Takes over the slot of the call that begins. Where calls share the instance, each keeps its own, which is returned.
@@ -235,22 +226,19 @@ impl Guest {
         self.own.cleanup = Cleanup::default();
     }
 
-    /// Counts a time slice that the guest used up.
+    /// A time slice of the guest ends.
     ///
     /// # Errors
-    /// If the only call used too many after its client left. In development, if it was the last one before the limit of processor time.
-    pub(crate) fn use_slice(&mut self) -> Result<(), Exceeded> {
-        self.own.cleanup.use_slice()?;
-        let Some(slices) = &mut self.slices else { return Ok(()) };
-        *slices = slices.saturating_sub(1);
-        if *slices > 0 {
-            return Ok(());
+    /// If all of its processor time is used up, or the only call used too much after its client left.
+    pub(crate) fn use_slice(&mut self, is_limit_used: bool) -> Result<(), Exceeded> {
+        if is_limit_used {
+            return Err(Exceeded {
+                limit: Exceeded::CPU,
+                value: u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX),
+                unit: "ms",
+            });
         }
-        Err(Exceeded {
-            limit: "cpu",
-            value: u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX),
-            unit: "ms",
-        })
+        self.own.cleanup.use_slice()
     }
 
     /// The number of contexts, deliveries, readers and writers that it holds.
@@ -294,15 +282,25 @@ impl Guest {
         );
     }
 
-    /// Warns of an event that the manifest does not list.
-    fn note_use(&self, event: &str) {
-        self.events_used.note(&self.module, event);
+    /// A task that runs, or the only call, uses an event. Warns of one that the manifest does not list.
+    fn note_use(&mut self, task: Option<usize>, event: &str) {
+        self.state(task).last_event = self.events_used.note(&self.module, event);
     }
 
-    /// Takes one event from the budget of the call: see [`Budget::spend`].
-    fn spend_emit(&self, event: &str) -> Result<Option<Exceeded>, Exceeded> {
-        self.note_use(event);
+    /// The same, and takes one event from the budget of the call: see [`Budget::spend`].
+    fn spend_emit(&mut self, task: Option<usize>, event: &str) -> Result<Option<Exceeded>, Exceeded> {
+        self.note_use(task, event);
         self.emits.spend(&self.module)
+    }
+
+    /// The event that the call used last which trapped, if the call is known and used one.
+    pub(crate) fn last_event(&self) -> Option<String> {
+        let number = if self.shares {
+            self.last_event
+        } else {
+            self.own.last_event
+        };
+        self.events_used.name(number?)
     }
 }
 
@@ -318,10 +316,4 @@ impl types::Host for Guest {}
 
 fn is_handle(entry: &(dyn Any + Send)) -> bool {
     entry.is::<Context>() || entry.is::<Delivery>() || entry.is::<Reader>() || entry.is::<Writer>()
-}
-
-/// The whole slices in that time, with room for those that the clock rounds.
-fn slices_before(time: Duration) -> u64 {
-    let slices = u64::try_from(time.as_millis() / SLICE.as_millis()).unwrap_or(u64::MAX);
-    (slices - slices / 8).max(1)
 }

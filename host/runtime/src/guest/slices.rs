@@ -1,5 +1,6 @@
 //! The time slices that the code of an instance uses up.
 
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use wasmtime::{Result, StoreContextMut};
 use super::Guest;
 use super::limiter::Exceeded;
 use super::spans::task_of_code;
-use crate::scheduling::meter::SLICE;
+use crate::scheduling::meter::{SLICE, is_limit_used};
 
 /// The slices that a call may use up after its client left, to clean up. It may use the first one in part.
 const CLEANUP: u32 = 10;
@@ -32,7 +33,8 @@ pub(crate) enum SliceOf {
 /// The code that runs in an instance of several calls used up its time slice.
 pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<SliceOf> {
     let call = task_of_code(store)?;
-    let tasks = &mut store.data_mut().tasks;
+    let guest = store.data_mut();
+    let tasks = &mut guest.tasks;
     let slice = Slice::ends(call);
     let last = tasks.last_slice.take();
     let (Some(id), Some(task)) = (call, tasks.task(call)) else {
@@ -43,6 +45,10 @@ pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<Slic
         task.history.computed_long();
     }
     let is_over = task.state.cleanup.is_over(slice);
+    if is_limit_used() {
+        guest.culprit = Some(Arc::clone(&task.history));
+        guest.last_event = task.state.last_event;
+    }
     tasks.last_slice = Some(slice);
     Ok(match (is_over, is_long) {
         (true, _) => SliceOf::Cleanup(id),
@@ -92,6 +98,9 @@ impl Cleanup {
 }
 
 impl Exceeded {
+    /// The name of the limit of processor time.
+    pub(crate) const CPU: &str = "cpu";
+
     /// The processor time of a call after its client left.
     pub(crate) const CLEANUP: Self = Self {
         limit: "cleanup",

@@ -206,10 +206,27 @@ impl Guest {
 
     /// The span for a line of a task that runs, or of the only call; `None` of code that no call runs.
     pub(super) fn span_of(&self, task: Option<usize>) -> Option<Span> {
-        match task.and_then(|task| self.tasks.running.get(task)) {
-            Some(task) => Some(task.span.of_line()),
+        match self.span_of_task(task) {
+            Some(span) => Some(span.of_line()),
             None => self.call.line_span(),
         }
+    }
+
+    /// The entered span of a task that runs; otherwise the span of none.
+    pub(super) fn entered_of(&self, task: Option<usize>) -> Span {
+        self.span_of_task(task).map_or_else(Span::none, TaskSpan::entered)
+    }
+
+    /// The caller of a task that runs, or of the call that began last.
+    pub(super) fn caller_of(&self, task: Option<usize>) -> Option<Caller> {
+        let running = self.span_of_task(task).map(|span| span.caller.clone());
+        running
+            .or_else(|| self.tasks.last.clone())
+            .or_else(|| self.call.caller())
+    }
+
+    fn span_of_task(&self, task: Option<usize>) -> Option<&TaskSpan> {
+        Some(&self.tasks.running.get(task?)?.span)
     }
 }
 
@@ -222,11 +239,6 @@ impl RunningTask {
     }
 }
 
-/// The entered span of the call that runs, in an instance that several calls share; otherwise the span of none.
-pub(super) fn span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
-    Ok(running(access)?.map_or_else(Span::none, TaskSpan::entered))
-}
-
 /// The span for a line of the call that runs.
 pub(super) fn line_span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Span> {
     let task = running_task(access)?;
@@ -235,24 +247,10 @@ pub(super) fn line_span<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Gu
 
 /// The caller of the call that writes a line.
 pub(super) fn caller_of_line<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<Caller>> {
-    if let Some(span) = running(access)? {
-        return Ok(Some(span.caller.clone()));
-    }
-    Ok(access.get().call.latest())
-}
-
-/// The caller of the call that runs, or that began last.
-pub(super) fn running_caller<T: Send + 'static>(access: &mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<Caller>> {
-    if let Some(span) = running(access)? {
-        return Ok(Some(span.caller.clone()));
-    }
-    let guest = access.get();
-    Ok(guest.tasks.last.clone().or_else(|| guest.call.caller()))
-}
-
-fn running<'a, T: Send + 'static>(access: &'a mut Access<'_, T, HasSelf<Guest>>) -> Result<Option<&'a TaskSpan>> {
     let task = running_task(access)?;
-    Ok(task.map(|task| &access.get().tasks.running[task].span))
+    let guest = access.get();
+    let running = guest.span_of_task(task).map(|span| span.caller.clone());
+    Ok(running.or_else(|| guest.call.latest()))
 }
 
 /// The place of the task that runs; `None` in the synchronous form, and for code that no call runs.

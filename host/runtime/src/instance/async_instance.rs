@@ -24,7 +24,7 @@ use crate::guest::Guest;
 use crate::guest::slices::{SliceOf, slice_ended};
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
-use crate::scheduling::meter::{SLICE, take_slice_used};
+use crate::scheduling::meter::{SLICE, take_slice_used, unmetered};
 use crate::scheduling::threads::Threads;
 
 /// The time that the other calls of an instance have to end once it is given up.
@@ -284,7 +284,7 @@ impl InstanceState {
         let Some(driver) = self.driver.get() else { return };
         // Host functions wait with timers and sockets of tokio; the server's thread may have none.
         let _entered = threads.enter();
-        driver.poll_here();
+        unmetered(|| driver.poll_here());
         if take_slice_used() {
             self.leave_to_scheduler(true);
         }

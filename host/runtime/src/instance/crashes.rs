@@ -38,7 +38,13 @@ impl ModulePre {
 
 /// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only.
 pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error, guest: Option<&mut Guest>) -> Crash {
-    let (panic, refused) = guest.map_or((None, None), |guest| (guest.take_panic(), guest.limits.refused));
+    let (mut panic, mut refused, mut last_event) = (None, None, String::new());
+    if let Some(guest) = guest {
+        (panic, refused) = (guest.take_panic(), guest.limits.refused);
+        last_event = guest
+            .last_event()
+            .map_or(String::new(), |event| format!(" after the event `{event}`"));
+    }
     let trap = error.downcast_ref::<Trap>();
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
@@ -49,7 +55,7 @@ pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error
         _ => None,
     };
     let event = panic.map_or("trapped".to_owned(), |panic| format!("panicked: {panic}"));
-    let cause = exceeded.map_or(String::new(), |exceeded| format!("{exceeded}: "));
+    let cause = exceeded.map_or(String::new(), |exceeded| format!("{exceeded}{last_event}: "));
     // The debug form of the error has its causes and the backtrace with the guest's function names.
     // A panic with its place has two lines.
     let end = if event.contains('\n') { "\n" } else { ": " };
@@ -58,7 +64,7 @@ pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error
         return cleanup_exceeded(pre, &format!("\n{error:?}"));
     }
     let kind = match trap {
-        Some(Trap::Interrupt) => CrashKind::Deadline,
+        None if limit == Some(Exceeded::CPU) => CrashKind::Deadline,
         // Other modules use the whole pool; this one did nothing wrong.
         None if error.is::<PoolConcurrencyLimitError>() => {
             pre.version.admission.refused();
@@ -131,7 +137,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
 pub(crate) fn cpu_exceeded(pre: &ModulePre, blame: Blame<'_>) -> Crash {
     pre.crashed(blame);
     let message = format!("the guest used more processor time than {:?}", pre.version.limits.cpu);
-    crash(pre, CrashKind::Deadline, message).at_limit("cpu")
+    crash(pre, CrashKind::Deadline, message).at_limit(Exceeded::CPU)
 }
 
 /// A call that computed for too long after its client had left. It counts against nobody: any client can leave.

@@ -13,7 +13,7 @@ use super::crashes::{Blame, cpu_exceeded, drained, panicked};
 use crate::component::module_pre::ModulePre;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
-use crate::scheduling::meter::{Metered, SLICE, run_to_end, take_slice_used};
+use crate::scheduling::meter::{Metered, SLICE, run_to_end, take_slice_used, unmetered};
 use crate::scheduling::threads::Threads;
 
 /// Runs a call on the thread that polls it, which costs a short one least, until the guest has used up its time slice. Then
@@ -48,7 +48,7 @@ async fn run<C: Call>(
         // WASI waits with timers and sockets of tokio; the server's thread may have none.
         let _entered = pre.version.uses_wasi.then(|| threads.enter());
         take_slice_used();
-        let polled = Pin::new(&mut work).poll(cx);
+        let polled = unmetered(|| Pin::new(&mut work).poll(cx));
         if polled.is_pending() && take_slice_used() {
             used = SLICE;
             return Poll::Ready(None);

@@ -31,6 +31,9 @@ const NORMAL_PRIORITY: Duration = Duration::from_millis(50);
 /// A slice at low priority that took so long, and hardly any processor time, found the processors taken by others.
 const STARVED: Duration = Duration::from_millis(200);
 
+/// A guest goes on for a moment after it was asked whether its time is used up.
+const ROUNDING: Duration = Duration::from_millis(1);
+
 /// The part of that time which the call then has at normal priority, so that every call comes to its end. Each thread of low
 /// priority takes no more than this part of a processor from others, whatever the number of calls.
 const RELIEF: u32 = 25;
@@ -38,6 +41,31 @@ const RELIEF: u32 = 25;
 thread_local! {
     /// Whether a guest on this thread used up its slice since [`take_slice_used`] was called last.
     static SLICE_USED: Cell<bool> = const { Cell::new(false) };
+    /// What is left to the metered guest that this thread polls; `None` without one.
+    static LEFT: Cell<Option<Left>> = const { Cell::new(None) };
+}
+
+/// The processor time that is left to a guest.
+#[derive(Clone, Copy)]
+struct Left {
+    time: Duration,
+    /// The thread's clock at the beginning of its turn; `None` if each turn counts as a slice.
+    begun: Option<ThreadTime>,
+}
+
+/// Whether the guest on this thread, whose slice ends, has used up its processor time. If it traps now, the trap tells where it is; the
+/// meter ends it without.
+pub(crate) fn is_limit_used() -> bool {
+    LEFT.get()
+        .is_some_and(|left| left.begun.map_or(SLICE, |begun| begun.elapsed()) + ROUNDING >= left.time)
+}
+
+/// Polls a guest whose first slice is not metered, perhaps within another guest.
+pub(crate) fn unmetered<T>(poll: impl FnOnce() -> T) -> T {
+    let outer = LEFT.take();
+    let polled = poll();
+    LEFT.set(outer);
+    polled
 }
 
 /// Notes that the guest on this thread used up its slice and yields.
@@ -178,7 +206,12 @@ impl<W: Future + Unpin> Future for MeteredRun<W> {
         // Reading the thread's clock is a system call, which a short burst does without.
         let is_low = metered.priority == Priority::Low;
         let begun = (!metered.resets || is_low).then(|| (ThreadTime::now(), Instant::now()));
+        LEFT.set(Some(Left {
+            time: metered.limit.saturating_sub(metered.used),
+            begun: begun.map(|(cpu, _)| cpu),
+        }));
         let polled = Pin::new(&mut metered.work).poll(cx);
+        LEFT.set(None);
         let slice_used = take_slice_used();
         if let Poll::Ready(output) = polled {
             return Poll::Ready(Progress::Done(output));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pointwork::{ModuleLimits, ModuleOptions};
+use pointwork_core::{Crash, Payload};
 use pointwork_test_clock::TestClock;
 
 use super::SHOP;
@@ -19,7 +20,7 @@ cases![
     growing_memory_ends_at_its_limit: A1, E1;
     a_growing_table_ends_at_its_limit: A1, E1 without guest;
     a_stack_that_is_used_up_ends_the_request: A1, E1;
-    processor_time_ends_at_its_limit: A1, E1;
+    processor_time_ends_at_its_limit: A1, E1, L6;
     a_module_has_a_deadline_of_its_own: A1, E1 moves clock;
     a_module_has_a_body_limit_of_its_own: A1, E1;
     bodies_with_json_have_limits_of_their_own: A1, E1, H25;
@@ -140,7 +141,17 @@ async fn a_stack_that_is_used_up_ends_the_request(harness: Harness) -> Result<()
 async fn processor_time_ends_at_its_limit(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
         let little = |limits: &mut ModuleLimits| limits.cpu = Duration::from_millis(100);
-        ends_with(&harness, form, Program::new().ends(End::Loop), little, 504, "cpu").await?;
+        let program = Program::new().call("app:first").call("app:last").ends(End::Loop);
+        let answer = |_| Ok(Payload::null());
+        let app = limited(form, program, little);
+        let app = app.answers("app", "first", answer).answers("app", "last", answer);
+        let live = harness.start(app).await?;
+        let reply = live.call("POST", "/it").await?;
+        names(&live, &reply, 504, "cpu").await?;
+        let told = "the limit `cpu` of 100 ms was hit after the event `app:last`";
+        let tells = |crash: &Crash| crash.message.starts_with(told);
+        live.crashes().expect("where it was", tells).await?;
+        live.shutdown().await;
     }
     Ok(())
 }
