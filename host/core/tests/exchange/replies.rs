@@ -1,8 +1,10 @@
 //! Replies: the id of the request, typed events, errors with many headers (spec H3, H4, H6, H9).
 
+use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, StatusCode};
 use pointwork_core::events::events;
-use pointwork_core::{Body, BusOptions, Context, Delivery, Payload};
+use pointwork_core::{Body, BusOptions, Context, Delivery, Outcome, Payload};
+use tokio::sync::mpsc;
 
 use super::{Stand, drained, request};
 
@@ -156,4 +158,56 @@ async fn an_error_behind_a_reply_that_its_reader_left_is_no_crash() {
     drained(&stand.bus).await;
     tokio::task::yield_now().await;
     assert!(stand.crashes.lock().unwrap().is_empty());
+}
+
+/// Spec E8.
+#[tokio::test]
+async fn an_audience_leaves_as_long_as_the_reply_is_not_whole() {
+    let (sender, mut opened) = mpsc::unbounded_channel();
+    let stand = Stand::new(move |ctx: Context| {
+        let sender = sender.clone();
+        async move {
+            let writer = ctx.open_reply(http::Response::new(())).unwrap();
+            sender.send((ctx, writer)).unwrap();
+            Outcome::Deferred
+        }
+    });
+    let mut open = async || {
+        let reply = stand.router.respond(None, request(Method::GET, Body::empty())).await;
+        let (ctx, writer) = opened.recv().await.unwrap();
+        assert!(!ctx.audience().has_left());
+        (reply.into_body(), ctx, writer)
+    };
+
+    let (body, ctx, writer) = open().await;
+    let (read, finished) = tokio::join!(body.bytes(), writer.finish());
+    assert!(read.is_ok() && finished.is_ok());
+    assert!(!ctx.audience().has_left(), "it has the whole reply");
+
+    let (body, ctx, writer) = open().await;
+    drop(writer);
+    drop(body);
+    assert!(!ctx.audience().has_left(), "the writer left first");
+
+    let (body, ctx, writer) = open().await;
+    drop(body);
+    assert!(ctx.audience().has_left());
+    assert!(writer.finish().await.is_err());
+    assert!(ctx.audience().has_left());
+}
+
+/// Spec E8.
+#[tokio::test]
+async fn an_audience_that_waits_for_a_reply_leaves() {
+    let (sender, mut begun) = mpsc::unbounded_channel();
+    let stand = Stand::new(move |ctx: Context| {
+        sender.send(ctx).unwrap();
+        async { Outcome::Deferred }
+    });
+    let mut waiting = Box::pin(stand.router.respond(None, request(Method::GET, Body::empty())));
+    assert!((&mut waiting).now_or_never().is_none());
+    let ctx = begun.recv().await.unwrap();
+    assert!(!ctx.audience().has_left());
+    drop(waiting);
+    assert!(ctx.audience().has_left());
 }
