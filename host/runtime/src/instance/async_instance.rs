@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use pointwork_core::{Crash, CrashKind, Executor as _, Shard, within};
-use tokio::sync::{Notify, SetOnce, oneshot};
+use pointwork_core::{Crash, CrashKind, Executor as _, Shard};
+use tokio::sync::{Notify, SetOnce};
 use wasmtime::component::{Accessor, GuestTaskId};
 use wasmtime::{AsContextMut as _, Store};
 
@@ -296,7 +296,7 @@ impl InstanceState {
     }
 
     /// A call has to end. The instance takes no further calls.
-    fn must_end(&self, call: &SharedCall, late: Late) {
+    pub(super) fn must_end(&self, call: &SharedCall, late: Late) {
         // There may be two reasons.
         let _ = call.late.set(late);
         self.close();
@@ -386,22 +386,6 @@ impl Offered {
 impl TakenCall {
     fn is(&self, shared: &Arc<SharedCall>) -> bool {
         std::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
-    }
-}
-
-/// Waits for the end of a call that nobody waits for any more. If it has not ended by its deadline, the instance is given up.
-pub(super) async fn watch_abandoned<T>(
-    output: oneshot::Receiver<T>,
-    call: &SharedCall,
-    deadline: Option<Instant>,
-    threads: &Threads,
-) {
-    let Some(instance) = call.taken_by.get() else { return };
-    let now = threads.now();
-    let is_overdue = deadline.is_some_and(|deadline| deadline <= now);
-    let late = if is_overdue { Late::Overdue } else { Late::Abandoned };
-    if within(threads, deadline.unwrap_or(now + GRACE), output).await.is_none() {
-        instance.must_end(call, late);
     }
 }
 

@@ -1,27 +1,28 @@
 //! The instances of an asynchronous module: each may serve several calls at a time.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, Executor as _, Shard, Sharded, within};
 use tokio::sync::oneshot;
 
-use super::async_instance::{Driver, GRACE, InstanceState, watch_abandoned};
+use super::async_instance::{Driver, GRACE, InstanceState};
 use super::call::{Call, Queued, QueuedCall, SharedCall};
 use super::crashes::{Overload, cpu_exceeded, crash, drained, overloaded, panicked};
+use super::place::Place;
+use super::pool_state::{PoolState, Queue, Waiting};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
 use crate::guest::spans::TaskSpan;
-use crate::scheduling::admission::{Counted, InFlight};
+use crate::scheduling::admission::InFlight;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
-use crate::scheduling::held_places::{WaitingCall, can_be_taken, most_instances};
+use crate::scheduling::held_places::{can_be_taken, most_instances};
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::threads::{Priority, Threads};
 
@@ -32,8 +33,8 @@ use crate::scheduling::threads::{Priority, Threads};
 /// takes none. While nothing waits, a thread gives its calls to the instance that it ran last, if that is idle: the state is
 /// shared by all threads, and one that takes its lock waits for the others.
 pub(crate) struct AsyncPool {
-    pre: Arc<ModulePre>,
-    threads: Arc<Threads>,
+    pub(super) pre: Arc<ModulePre>,
+    pub(super) threads: Arc<Threads>,
     /// The history of shared instances. Which of its calls used the processor is unknown.
     history: Arc<CallHistory>,
     /// The instance that a thread ran last, so that the memory of the instance is in the cache of its processor.
@@ -47,44 +48,6 @@ pub(crate) struct AsyncPool {
     state: Mutex<PoolState>,
 }
 
-#[derive(Default)]
-struct PoolState {
-    /// The number of the next call that is put into a queue.
-    next: u64,
-    /// Calls that no instance has taken, in the order of their numbers.
-    queue: VecDeque<Waiting>,
-    /// Those of them that compute for long, which share instances with one another alone.
-    long: VecDeque<Waiting>,
-    /// Those of them that need an instance to themselves.
-    alone: VecDeque<Waiting>,
-    /// Instances that take calls.
-    open: Vec<Arc<InstanceState>>,
-    /// Instances that take no call any more and end with those that they have. They count until they have ended: there are
-    /// never more instances than the limit.
-    closing: Vec<Arc<InstanceState>>,
-    /// Whether the engine's pool had no room for an instance, when the calls were distributed last.
-    lacks_room: bool,
-    /// Whether a task waits for that room.
-    waits_for_room: bool,
-}
-
-/// The queue of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
-    Shared,
-    Long,
-    Alone,
-}
-
-/// A call that no instance has taken.
-struct Waiting {
-    number: u64,
-    since: Instant,
-    call: QueuedCall,
-    /// Counts it if it came when all instances were full.
-    counted: Option<(Counted, WaitingCall)>,
-}
-
 /// A call in the queue, or in an instance.
 struct Enqueued {
     /// Its number in the queue.
@@ -93,63 +56,6 @@ struct Enqueued {
     waits: bool,
     /// The instance to poll, unless one was started for the call.
     instance: Option<Arc<InstanceState>>,
-}
-
-impl PoolState {
-    fn count(&self) -> usize {
-        self.open.len() + self.closing.len()
-    }
-
-    fn close(&mut self, mut unfit: impl FnMut(&InstanceState) -> bool) {
-        for instance in self.open.extract_if(.., |instance| unfit(instance)) {
-            instance.close();
-            self.closing.push(instance);
-        }
-    }
-
-    fn close_an_idle_one(&mut self) -> bool {
-        // One that ends already makes room too.
-        let mut closed = self.closing.iter().any(|instance| instance.in_flight() == 0);
-        self.close(|instance| instance.in_flight() == 0 && !std::mem::replace(&mut closed, true));
-        closed
-    }
-
-    fn forget_ended(&mut self) {
-        self.close(InstanceState::is_closed);
-        self.closing.retain(|instance| !instance.end.initialized());
-    }
-
-    /// The calls that the instances can take now, of those that compute for long or of the others.
-    fn room(&self, of_long: bool, pre: &ModulePre) -> usize {
-        let open = self.open.iter();
-        open.map(|instance| instance.room(of_long, &pre.version.limits))
-            .fold(0, usize::saturating_add)
-    }
-
-    fn queue(&mut self, queue: Queue) -> &mut VecDeque<Waiting> {
-        match queue {
-            Queue::Shared => &mut self.queue,
-            Queue::Long => &mut self.long,
-            Queue::Alone => &mut self.alone,
-        }
-    }
-
-    /// The instances for calls that compute for long.
-    fn for_long(&self) -> usize {
-        let all = self.open.iter().chain(&self.closing);
-        all.filter(|instance| instance.is_for_long()).count()
-    }
-
-    /// Takes a call back that no instance has taken from a queue.
-    fn withdraw(&mut self, number: Option<u64>) -> Option<Waiting> {
-        let number = number?;
-        [&mut self.queue, &mut self.long, &mut self.alone]
-            .into_iter()
-            .find_map(|queue| {
-                let at = queue.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
-                queue.remove(at)
-            })
-    }
 }
 
 impl AsyncPool {
@@ -310,7 +216,7 @@ impl AsyncPool {
     }
 
     /// Whether slow calls of a handler hold as many places as they may, if so many instances exist.
-    fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
+    pub(super) fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
         let limits = &self.pre.version.limits;
         !self.is_inner && can_be_taken(limits, instances) && history.holds_its_share(limits, self.threads.now())
     }
@@ -348,7 +254,7 @@ impl AsyncPool {
 
     /// Works on the state, and tells the account after the lock: another version that wanted an idle instance of this pool in
     /// the meantime found the lock taken, see [`free_idle`](InstancePool::free_idle).
-    fn locked<T>(&self, work: impl FnOnce(&mut PoolState) -> T) -> T {
+    pub(super) fn locked<T>(&self, work: impl FnOnce(&mut PoolState) -> T) -> T {
         let mut state = self.state.lock();
         let result = work(&mut state);
         self.publish_length(&state);
@@ -650,66 +556,6 @@ async fn noticed<T>(
         polled
     })
     .await
-}
-
-/// A call's place in the queue or in an instance, until its output is there or nobody waits for it.
-struct Place<'a, C: Call> {
-    pool: &'a Arc<AsyncPool>,
-    number: Option<u64>,
-    deadline: Option<Instant>,
-    history: Shard<Arc<CallHistory>>,
-    /// Not there once it has ended.
-    output: Option<oneshot::Receiver<C::Output>>,
-    shared: Arc<SharedCall>,
-}
-
-impl<C: Call> Place<'_, C> {
-    /// The output; `None` if the call was dropped. If it `waits` for an instance, one has to take it in time.
-    async fn wait(&mut self, waits: bool) -> Result<Option<C::Output>, Overload> {
-        let Some(output) = &mut self.output else {
-            return Ok(None);
-        };
-        let until = waits.then(|| self.pool.threads.now() + self.pool.pre.version.limits.queue_wait);
-        if let Some(until) = until {
-            let in_time = within(&*self.pool.threads, until, &mut *output).await;
-            if let Some(output) = in_time {
-                self.output = None;
-                return Ok(output.ok());
-            }
-            let number = self.number;
-            let withdraw = |state: &mut PoolState| (state.withdraw(number), state.lacks_room, state.count());
-            let (withdrawn, lacks_room, instances) = self.pool.locked(withdraw);
-            if withdrawn.is_some() {
-                self.output = None;
-                return Err(if self.pool.is_taken_by(&self.history, instances) {
-                    Overload::Share
-                } else if lacks_room {
-                    Overload::Pool
-                } else {
-                    Overload::Instances
-                });
-            }
-        }
-        let output = output.await;
-        self.output = None;
-        Ok(output.ok())
-    }
-}
-
-impl<C: Call> Drop for Place<'_, C> {
-    fn drop(&mut self) {
-        let Some(output) = self.output.take() else { return };
-        let number = self.number;
-        let withdrawn = self.pool.locked(|state| state.withdraw(number));
-        // The call is dropped after the lock.
-        if withdrawn.is_none() && self.shared.taken_by.get().is_some() {
-            self.shared.is_abandoned.store(true, Ordering::Relaxed);
-            let (shared, deadline) = (self.shared.clone(), self.deadline);
-            let threads = self.pool.threads.clone();
-            let watching = async move { watch_abandoned(output, &shared, deadline, &threads).await };
-            self.pool.threads.spawn_at(Priority::Normal, watching);
-        }
-    }
 }
 
 impl InstancePool for AsyncPool {

@@ -6,5 +6,7 @@ mod call;
 mod crashes;
 pub(crate) mod handlers;
 mod offload;
+mod place;
+mod pool_state;
 mod reentrancy;
 mod sync_pool;
