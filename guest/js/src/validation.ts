@@ -93,7 +93,7 @@ export function int(text: string): number {
 }
 
 /** `Number` reads white space and hexadecimal digits as well. */
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /** A decimal number, for `ctx.param('price', float)`. */
 export function float(text: string): number {

@@ -111,4 +111,6 @@ test('what is wrong within a text of JSON is told where it is', async () => {
 test('float reads decimal numbers', () => {
   assert.deepEqual(['1', '-1.5', '+.5', '1.', '2e3', '1E-2'].map(float), [1, -1.5, 0.5, 1, 2000, 0.01]);
   for (const text of ['0x10', '0b1', ' 1', '1 ', '', '.', 'e1', 'Infinity', '1e999', '1_0']) assert.throws(() => float(text), /expected a number/, text);
+  // It takes hours, unless the time grows with the length alone.
+  assert.throws(() => float(`${'1'.repeat(1_000_000)}x`), /expected a number/);
 });

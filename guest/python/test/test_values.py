@@ -70,9 +70,13 @@ def test_a_number_of_a_client_is_finite() -> None:
         ("f=inf", "query parameter `f`: expected a number, got `inf`"),
         ("d=NaN", "query parameter `d`: expected a decimal number, got `NaN`"),
         ("d=sNaN", "query parameter `d`: expected a decimal number, got `sNaN`"),
+        ("d=1e99999999", "query parameter `d`: expected a decimal number, got `1e99999999`"),
+        ("d=-1e-4301", "query parameter `d`: expected a decimal number, got `-1e-4301`"),
     ]:
         wrong = APP.get(f"/values/number?{query}")
         assert (wrong.status, wrong.json()["message"]) == (400, message)
+    # It takes hours, unless the time grows with the length alone.
+    assert APP.get(f"/values/number?f={'1' * 1_000_000}x").status == 400
     for text in ("1e999", "-1e999", "9" * 400 + ".0"):
         wrong = APP.post("/values/json", body=f'{{"a": [{text}]}}')
         assert (wrong.status, wrong.json()["message"]) == (

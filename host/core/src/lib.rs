@@ -49,7 +49,6 @@ pub use events::options::BusOptions;
 pub use events::registry::ListenerName;
 pub use events::reporter::Reporter;
 pub use events::starting::StartGuard;
-pub use exchange::audience::Audience;
 pub use exchange::body::{Body, BodyError, BodyWriter};
 pub use exchange::body_reader::BodyReader;
 pub use exchange::context::Context;
@@ -61,7 +60,7 @@ pub use exchange::handler::{
 pub use exchange::options::RouterOptions;
 pub use exchange::request_memory::RequestMemory;
 pub use exchange::router::{FoundRoute, Route, Router};
-pub use exchange::state::Extensions;
+pub use exchange::state::{Audience, Extensions};
 pub use executor::{BoxFuture, Executor, within};
 pub use failure::Failure;
 pub use failure_code::{Consequences, FailureCode, Fault};

@@ -38,6 +38,8 @@ MOST_FIELDS = 50
 """How many fields an error has."""
 _LONGEST_TEXT = 200
 _MOST_DIGITS = 400
+_LARGEST_EXPONENT = 4300
+"""That of a `Decimal`. Python's own bound of the digits of an `int` is the same."""
 _MOST_WORDS = 20
 _MOST_HASHES = 100
 """How many different numbers of a set may have one hash."""
@@ -134,7 +136,8 @@ def _number(value: Any) -> float:
 
 def _finite_decimal(text: str) -> Decimal:
     found = Decimal(text)
-    if not found.is_finite():
+    # Written out, a number has as many digits.
+    if not found.is_finite() or abs(found.adjusted()) > _LARGEST_EXPONENT:
         raise InvalidOperation
     return found
 
@@ -165,7 +168,7 @@ _JSON = {
 }
 
 _INT = re.compile(r"[+-]?[0-9]+")
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def _str(value: Any) -> str:

@@ -11,11 +11,10 @@ use pointwork_events::{Event, EventData as _, IoEvent};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
-use super::audience::Audience;
 use super::body::BodyWriter;
 use super::body_reader::BodyReader;
 use super::handler::{BodyMode, IntoReply, Outcome, check_reply, failure_reply};
-use super::state::{Exchange, OngoingCall, OpenedReply};
+use super::state::{Audience, Exchange, OngoingCall, OpenedReply};
 use crate::events::caller::{Caller, Delivery, HandedOver};
 use crate::routing::{Params, RouteRecord};
 use crate::{Body, Charge, Crash, CrashKind, Failure, FailureCode, Payload, RequestId};

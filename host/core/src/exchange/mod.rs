@@ -1,6 +1,5 @@
 //! The exchange of one request for one reply.
 
-pub(crate) mod audience;
 pub(crate) mod body;
 pub(crate) mod body_reader;
 pub(crate) mod context;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use super::forwarded::Peer;
 use super::handler::BodyMode;
 use super::reply_cell::ReplyCell;
 use crate::events::caller::Caller;
-use crate::events::chain::RequestOrigin;
+use crate::events::chain::{Chain, RequestOrigin, WeakLink};
 use crate::routing::Params;
 use crate::{Charge, MemoryAccount, MemoryExceeded, Shard};
 
@@ -80,6 +80,45 @@ pub(crate) struct OpenedReply {
     pub(crate) body: BodyBreaker,
     /// Whether the handler did, in place of a listener that got the context.
     pub(crate) by_handler: bool,
+}
+
+/// Who gets the result of a call of a handler or a listener. It keeps nobody from leaving, and costs nothing until it is asked.
+///
+/// The default is the audience of an event that was emitted: nobody ever waits for it, so nobody leaves.
+#[derive(Clone, Debug, Default)]
+pub struct Audience(Kind);
+
+#[derive(Clone, derive_more::Debug)]
+enum Kind {
+    #[debug("the client")]
+    Client(Weak<Exchange>),
+    #[debug("the caller")]
+    Caller(WeakLink),
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self::Caller(WeakLink::default())
+    }
+}
+
+impl Audience {
+    pub(super) fn of_request(exchange: &Arc<Exchange>) -> Self {
+        Self(Kind::Client(Arc::downgrade(exchange)))
+    }
+
+    pub(super) fn of_call(chain: &Chain) -> Self {
+        Self(Kind::Caller(chain.last_link()))
+    }
+
+    /// Whether nobody gets the result any more: the client left or the deadline passed before the reply was whole, or the call was
+    /// cancelled.
+    pub fn has_left(&self) -> bool {
+        match &self.0 {
+            Kind::Client(exchange) => exchange.upgrade().is_some_and(|exchange| exchange.is_unread()),
+            Kind::Caller(link) => link.is_cancelled(),
+        }
+    }
 }
 
 /// A call that has the context of a request: that of the handler, until there is the reply too, and that of each listener

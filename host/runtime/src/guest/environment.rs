@@ -30,8 +30,8 @@ pub(super) struct CallState {
     /// The times that the guest was told.
     told: Option<Times>,
     pub(super) output: Output,
-    /// The exception that ends the call, as the guest reported it.
-    pub(super) raised: Option<Crash>,
+    /// The exception that ends the call, as the guest reported it, and whether the client had left.
+    pub(super) raised: Option<(Crash, bool)>,
     pub(super) cleanup: Cleanup,
     /// The number of the event that it used last.
     pub(super) last_event: Option<usize>,

@@ -82,7 +82,7 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         let task = running_task(&mut access)?;
         let guest = access.get();
         guest.panic = Some(text_of(&report));
-        guest.culprit = task.and_then(|task| guest.history_of(task));
+        guest.note_culprit(task);
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
         let report = text_of(&report);
         if let Some(exceeded) = guest.limits.refused {
             guest.panic = Some(report);
-            guest.culprit = task.and_then(|task| guest.history_of(task));
+            guest.note_culprit(task);
             return Err(exceeded.into());
         }
         let crash = Crash::new(CrashKind::Exception, report).in_module(&*guest.module);
@@ -105,7 +105,9 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
             }
             return Ok(());
         }
-        guest.state(task).raised.get_or_insert(crash);
+        let state = guest.state(task);
+        let for_nobody = state.cleanup.has_left();
+        state.raised.get_or_insert((crash, for_nobody));
         Ok(())
     }
 }

@@ -80,6 +80,8 @@ pub(crate) struct Guest {
     culprit: Option<Arc<CallHistory>>,
     /// The number of the event that this call used last.
     last_event: Option<usize>,
+    /// Whether its client had left; `None` if the call is unknown.
+    culprit_left: Option<bool>,
     call: CurrentCall,
     shares: bool,
     streams: Arc<StreamPermits>,
@@ -144,6 +146,7 @@ impl Guest {
             panic: None,
             culprit: None,
             last_event: None,
+            culprit_left: None,
             call,
             shares,
             streams: version.streams.clone(),
@@ -161,7 +164,7 @@ impl Guest {
 
     /// Begins the only call.
     pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: Instant, audience: Audience) {
-        (self.panic, self.culprit) = (None, None);
+        (self.panic, self.culprit, self.culprit_left) = (None, None, None);
         self.call.begin(caller);
         self.own.begin(arrived, audience);
         self.begin_shared_call();
@@ -291,6 +294,26 @@ impl Guest {
     fn spend_emit(&mut self, task: Option<usize>, event: &str) -> Result<Option<Exceeded>, Exceeded> {
         self.note_use(task, event);
         self.emits.spend(&self.module)
+    }
+
+    /// Notes that a task, or the only call, is the reason of a trap.
+    fn note_culprit(&mut self, task: Option<usize>) {
+        self.culprit = task.and_then(|task| self.history_of(task));
+        let is_known = task.is_some() || !self.has_tasks();
+        self.culprit_left = is_known.then(|| self.state(task).cleanup.has_left());
+    }
+
+    /// Whether nobody gets the result of the call that trapped, or of any call.
+    pub(crate) fn trapped_for_nobody(&mut self) -> bool {
+        let has_left = |state: &mut CallState| state.cleanup.has_left();
+        let is_shared = self.has_tasks();
+        self.culprit_left.unwrap_or_else(|| {
+            if is_shared {
+                self.task_states().all(has_left)
+            } else {
+                has_left(&mut self.own)
+            }
+        })
     }
 
     /// The event that the call used last which trapped, if the call is known and used one.

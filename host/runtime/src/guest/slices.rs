@@ -75,9 +75,14 @@ impl Cleanup {
         }
     }
 
+    /// Whether nobody gets the result of the call.
+    pub(super) fn has_left(&self) -> bool {
+        self.audience.has_left()
+    }
+
     /// A slice of the call ended. Returns whether the call used more than it may.
     fn is_over(&mut self, slice: Slice) -> bool {
-        if !self.audience.has_left() {
+        if !self.has_left() {
             return false;
         }
         let last = self.last.replace(slice);

@@ -72,6 +72,8 @@ impl Tasks {
 pub(crate) struct Raised {
     pub(crate) crash: Crash,
     pub(crate) caller: Caller,
+    /// Whether the client of the call had left.
+    pub(crate) for_nobody: bool,
 }
 
 pub(super) struct RunningTask {
@@ -150,8 +152,13 @@ impl Guest {
         let raised = at.and_then(|at| {
             let mut ended = running.swap_remove(at);
             ended.end_lines(&self.module, &self.lines);
-            let (crash, caller) = (ended.state.raised?, ended.span.caller);
-            Some(Raised { crash, caller })
+            let (crash, for_nobody) = ended.state.raised?;
+            let caller = ended.span.caller;
+            Some(Raised {
+                crash,
+                caller,
+                for_nobody,
+            })
         });
         self.end_wasi_lines();
         self.lines.end_call();
@@ -161,8 +168,13 @@ impl Guest {
 
     /// Takes the exception that ended the only call.
     pub(crate) fn take_raised(&mut self) -> Option<Raised> {
-        let (crash, caller) = (self.own.raised.take()?, self.call.latest()?);
-        Some(Raised { crash, caller })
+        let (crash, for_nobody) = self.own.raised.take()?;
+        let caller = self.call.latest()?;
+        Some(Raised {
+            crash,
+            caller,
+            for_nobody,
+        })
     }
 
     /// The history of a task that runs.
@@ -196,6 +208,14 @@ impl Guest {
             Some(task) => &mut task.state,
             None => &mut self.own,
         }
+    }
+
+    pub(super) fn has_tasks(&self) -> bool {
+        !self.tasks.running.is_empty()
+    }
+
+    pub(super) fn task_states(&mut self) -> impl Iterator<Item = &mut CallState> {
+        self.tasks.running.iter_mut().map(|task| &mut task.state)
     }
 
     /// The states of all calls that run.

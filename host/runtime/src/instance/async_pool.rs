@@ -4,16 +4,15 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pointwork_core::{BoxFuture, CrashKind, Executor as _, Shard, Sharded, within};
 use tokio::sync::oneshot;
 
 use super::async_instance::{Driver, GRACE, InstanceState};
-use super::call::{Call, Queued, QueuedCall, SharedCall};
+use super::call::{Call, Late, Queued, QueuedCall, SharedCall};
 use super::crashes::{Overload, cpu_exceeded, crash, drained, overloaded, panicked};
-use super::place::Place;
 use super::pool_state::{PoolState, Queue, Waiting};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
@@ -33,8 +32,8 @@ use crate::scheduling::threads::{Priority, Threads};
 /// takes none. While nothing waits, a thread gives its calls to the instance that it ran last, if that is idle: the state is
 /// shared by all threads, and one that takes its lock waits for the others.
 pub(crate) struct AsyncPool {
-    pub(super) pre: Arc<ModulePre>,
-    pub(super) threads: Arc<Threads>,
+    pre: Arc<ModulePre>,
+    threads: Arc<Threads>,
     /// The history of shared instances. Which of its calls used the processor is unknown.
     history: Arc<CallHistory>,
     /// The instance that a thread ran last, so that the memory of the instance is in the cache of its processor.
@@ -216,7 +215,7 @@ impl AsyncPool {
     }
 
     /// Whether slow calls of a handler hold as many places as they may, if so many instances exist.
-    pub(super) fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
+    fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
         let limits = &self.pre.version.limits;
         !self.is_inner && can_be_taken(limits, instances) && history.holds_its_share(limits, self.threads.now())
     }
@@ -254,7 +253,7 @@ impl AsyncPool {
 
     /// Works on the state, and tells the account after the lock: another version that wanted an idle instance of this pool in
     /// the meantime found the lock taken, see [`free_idle`](InstancePool::free_idle).
-    pub(super) fn locked<T>(&self, work: impl FnOnce(&mut PoolState) -> T) -> T {
+    fn locked<T>(&self, work: impl FnOnce(&mut PoolState) -> T) -> T {
         let mut state = self.state.lock();
         let result = work(&mut state);
         self.publish_length(&state);
@@ -556,6 +555,82 @@ async fn noticed<T>(
         polled
     })
     .await
+}
+
+/// A call's place in the queue or in an instance, until its output is there or nobody waits for it.
+struct Place<'a, C: Call> {
+    pool: &'a Arc<AsyncPool>,
+    number: Option<u64>,
+    deadline: Option<Instant>,
+    history: Shard<Arc<CallHistory>>,
+    /// Not there once it has ended.
+    output: Option<oneshot::Receiver<C::Output>>,
+    shared: Arc<SharedCall>,
+}
+
+impl<C: Call> Place<'_, C> {
+    /// The output; `None` if the call was dropped. If it `waits` for an instance, one has to take it in time.
+    async fn wait(&mut self, waits: bool) -> Result<Option<C::Output>, Overload> {
+        let Some(output) = &mut self.output else {
+            return Ok(None);
+        };
+        let until = waits.then(|| self.pool.threads.now() + self.pool.pre.version.limits.queue_wait);
+        if let Some(until) = until {
+            let in_time = within(&*self.pool.threads, until, &mut *output).await;
+            if let Some(output) = in_time {
+                self.output = None;
+                return Ok(output.ok());
+            }
+            let number = self.number;
+            let withdraw = |state: &mut PoolState| (state.withdraw(number), state.lacks_room, state.count());
+            let (withdrawn, lacks_room, instances) = self.pool.locked(withdraw);
+            if withdrawn.is_some() {
+                self.output = None;
+                return Err(if self.pool.is_taken_by(&self.history, instances) {
+                    Overload::Share
+                } else if lacks_room {
+                    Overload::Pool
+                } else {
+                    Overload::Instances
+                });
+            }
+        }
+        let output = output.await;
+        self.output = None;
+        Ok(output.ok())
+    }
+}
+
+impl<C: Call> Drop for Place<'_, C> {
+    fn drop(&mut self) {
+        let Some(output) = self.output.take() else { return };
+        let number = self.number;
+        let withdrawn = self.pool.locked(|state| state.withdraw(number));
+        // The call is dropped after the lock.
+        if withdrawn.is_none() && self.shared.taken_by.get().is_some() {
+            self.shared.is_abandoned.store(true, Ordering::Relaxed);
+            let (shared, deadline) = (self.shared.clone(), self.deadline);
+            let threads = self.pool.threads.clone();
+            let watching = async move { watch_abandoned(output, &shared, deadline, &threads).await };
+            self.pool.threads.spawn_at(Priority::Normal, watching);
+        }
+    }
+}
+
+/// Waits for the end of a call that nobody waits for any more. If it has not ended by its deadline, the instance is given up.
+async fn watch_abandoned<T>(
+    output: oneshot::Receiver<T>,
+    call: &SharedCall,
+    deadline: Option<Instant>,
+    threads: &Threads,
+) {
+    let Some(instance) = call.taken_by.get() else { return };
+    let now = threads.now();
+    let is_overdue = deadline.is_some_and(|deadline| deadline <= now);
+    let late = if is_overdue { Late::Overdue } else { Late::Abandoned };
+    if within(threads, deadline.unwrap_or(now + GRACE), output).await.is_none() {
+        instance.must_end(call, late);
+    }
 }
 
 impl InstancePool for AsyncPool {

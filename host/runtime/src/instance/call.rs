@@ -50,7 +50,7 @@ pub(crate) trait Call: Sized + Send + 'static {
         let output = Self::lift(results, version);
         match raised {
             Some(raised) => {
-                version.admission.raised(history);
+                version.admission.raised(history, raised.for_nobody);
                 Self::raised(output, raised)
             }
             None => {
@@ -201,7 +201,7 @@ impl Call for Request {
         self.context.body_in_memory()
     }
 
-    fn raised(output: Outcome, Raised { crash, caller }: Raised) -> Outcome {
+    fn raised(output: Outcome, Raised { crash, caller, .. }: Raised) -> Outcome {
         caller.report(crash);
         output
     }
@@ -270,7 +270,7 @@ impl Call for Event {
         }
     }
 
-    fn raised(output: Self::Output, Raised { crash, caller }: Raised) -> Self::Output {
+    fn raised(output: Self::Output, Raised { crash, caller, .. }: Raised) -> Self::Output {
         match output {
             // The bus reports the crash of a failure.
             Err(_) => Err(Failure::of_crash(crash)),

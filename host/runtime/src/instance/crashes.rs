@@ -21,6 +21,8 @@ pub(crate) enum Blame<'a> {
     OneOf(&'a [Arc<CallHistory>]),
     /// The creation of an instance.
     Instantiation,
+    /// Nothing: the client had left before, and any client can leave.
+    Nobody,
 }
 
 impl ModulePre {
@@ -32,14 +34,18 @@ impl ModulePre {
             Blame::OneOf([history]) => admission.crashed(history),
             Blame::OneOf(histories) => admission.shared_crash(histories),
             Blame::Instantiation => admission.instantiation_failed(),
+            Blame::Nobody => admission.count_crash(),
         }
     }
 }
 
 /// A guest that trapped: the trap, the guest's own panic message and the backtrace, for the log only.
 pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error, guest: Option<&mut Guest>) -> Crash {
-    let (mut panic, mut refused, mut last_event) = (None, None, String::new());
+    let (mut panic, mut refused, mut last_event, mut blame) = (None, None, String::new(), blame);
     if let Some(guest) = guest {
+        if guest.trapped_for_nobody() {
+            blame = Blame::Nobody;
+        }
         (panic, refused) = (guest.take_panic(), guest.limits.refused);
         last_event = guest
             .last_event()

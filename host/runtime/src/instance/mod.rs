@@ -6,7 +6,6 @@ mod call;
 mod crashes;
 pub(crate) mod handlers;
 mod offload;
-mod place;
 mod pool_state;
 mod reentrancy;
 mod sync_pool;

@@ -183,9 +183,11 @@ impl Admission {
     }
 
     /// An exception of the guest ended a call of a handler or listener, and the instance goes on.
-    pub(crate) fn raised(&self, history: &CallHistory) {
+    pub(crate) fn raised(&self, history: &CallHistory, for_nobody: bool) {
         self.exceptions.fetch_add(1, Ordering::Relaxed);
-        history.ended.failed();
+        if !for_nobody {
+            history.ended.failed();
+        }
     }
 
     /// A call crashed; the handler or listener at fault is known. A breaker that this opens is reported as `server:crashed`.
@@ -227,7 +229,7 @@ impl Admission {
         }
     }
 
-    fn count_crash(&self) {
+    pub(crate) fn count_crash(&self) {
         self.crashes.fetch_add(1, Ordering::Relaxed);
     }
 

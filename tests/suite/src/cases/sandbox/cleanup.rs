@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use pointwork::{Breaker, ModuleLimits, ModuleOptions};
+use pointwork::{Breaker, ModuleLimits, ModuleOptions, Trial};
 use pointwork_core::{Crash, CrashKind, Payload};
 use pointwork_test_clock::TestClock;
 use pointwork_test_clock::real::until;
 
+use super::trial::{goes_on, swap_with};
 use super::{SHOP, status, watch};
 use crate::case::{Harness, Live, cases};
 use crate::client::{Connection, Request};
@@ -21,6 +22,7 @@ cases![
     a_handler_whose_client_left_has_little_time: E8;
     a_listener_whose_client_left_has_little_time: E8;
     a_loop_that_nobody_waits_for_ends [RustAsync]: E8;
+    a_failure_after_the_client_left_counts_for_nothing: E5, E8, S6 moves clock;
     neighbours_of_a_cleanup_have_time_to_end [RustAsync]: E8;
     a_call_that_never_ends_takes_its_instance_with_it [RustAsync]: E5, E8 moves clock;
 ];
@@ -143,6 +145,41 @@ async fn a_loop_that_nobody_waits_for_ends(harness: Harness) -> Result<()> {
         }
     }
     live.shutdown().await;
+    Ok(())
+}
+
+/// No breaker opens, and no version is rolled back: any client can leave.
+async fn a_failure_after_the_client_left_counts_for_nothing(harness: Harness) -> Result<()> {
+    for (form, end) in Flavor::MODULES
+        .into_iter()
+        .flat_map(|form| [(form, End::Trap), (form, End::Raise)])
+    {
+        let (time, trial) = (TestClock::new(), Trial::new().calls(2));
+        let app = AppSpec::new().load(
+            SHOP,
+            form.form(Guest::with(
+                Controller::new("Things", "/").get("it", Program::text("ok")),
+            ))
+            .build(),
+        );
+        let live = harness.start(app.timed(&time)).await?;
+        for _ in 0..CLIENTS {
+            assert_eq!(live.get("/it").await?.status, 200, "{form}");
+        }
+        let chunks = vec!["x".repeat(64 * 1024); 128];
+        let fails = Program::new().step(Step::Stream(200, chunks)).ends(end);
+        let next = form
+            .form(Guest::with(Controller::new("Things", "/").get("it", fails)))
+            .build();
+        swap_with(&live, next.into(), options().trial(trial)).await?;
+        for count in 1..=CLIENTS {
+            leaves_early(&live, "/it").await?;
+            until("the failure is reported", || live.crashes().all().len() == count).await?;
+        }
+        assert!(status(&live)?.held_back.is_empty(), "{form}");
+        goes_on(&live, &time).await?;
+        live.shutdown().await;
+    }
     Ok(())
 }
 

@@ -40,7 +40,7 @@ fn without_breaker() -> ModuleOptions {
     ModuleOptions::new().breaker(Breaker::new().crashes(0))
 }
 
-async fn swap_with(live: &Live, component: Arc<[u8]>, options: ModuleOptions) -> Result<()> {
+pub(super) async fn swap_with(live: &Live, component: Arc<[u8]>, options: ModuleOptions) -> Result<()> {
     let step = Step::SwapWith(SHOP.to_owned(), component, options.into());
     Ok(live.control().apply(step).await?)
 }
@@ -59,7 +59,7 @@ async fn is_rolled_back(live: &Live) -> Result<Change> {
 }
 
 /// Lets the trial be judged, and checks that the version goes on.
-async fn goes_on(live: &Live, time: &TestClock) -> Result<()> {
+pub(super) async fn goes_on(live: &Live, time: &TestClock) -> Result<()> {
     time.advance(TICK).await;
     assert_eq!(status(live)?.state, ModuleState::OnTrial);
     let changes = live.changes().all();
