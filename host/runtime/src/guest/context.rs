@@ -1,5 +1,6 @@
 //! One request, as a guest sees it: the interfaces `context`, `context-sync` and `context-async`.
 
+use std::convert::identity;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,11 +14,11 @@ use pointwork_core::{
 use tokio::sync::Mutex;
 use tracing::Instrument;
 use wasmtime::Result;
-use wasmtime::component::{Access, Accessor, HasSelf, Resource};
+use wasmtime::component::{Access, Accessor, GuestTaskId, HasSelf, Resource};
 
 use super::Guest;
 use super::body::{OpenReply, Reader, Writer};
-use super::spans::running_task;
+use super::spans::{running_task, task_of_code};
 use super::stream_permits::StreamPermit;
 use crate::guest::bindings::{context, context_async, context_sync, types};
 use crate::guest::instant::{at, by_system_clock};
@@ -34,6 +35,18 @@ const RESERVED: &str = "pointwork.";
 impl Guest {
     fn context(&self, context: &Resource<Context>) -> Result<&Context> {
         Ok(self.table.get(context)?)
+    }
+
+    /// The result of reading the request body, for the guest. The call of the task, or the only one, is told of a failure.
+    fn has_read<T, U>(
+        &mut self,
+        task: Option<GuestTaskId>,
+        result: Result<T, Failure>,
+        out: impl FnOnce(T) -> U,
+    ) -> Result<U, types::Failure> {
+        let task = self.place_of(task);
+        self.state(task).has_read(&result);
+        result.map(out).map_err(failure_out)
     }
 
     fn send_outcome(
@@ -124,13 +137,16 @@ fn overspent(context: &Context, exceeded: Exceeded) -> Failure {
     overloaded(exceeded)
 }
 
-fn bytes_out(result: Result<Bytes, Failure>) -> Result<Vec<u8>, types::Failure> {
-    result.map(Vec::from).map_err(failure_out)
+async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Bytes>, Failure> {
+    reader.lock().await.read(max as usize).await
 }
 
-async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Vec<u8>>, types::Failure> {
-    let chunk = reader.lock().await.read(max as usize).await;
-    chunk.map(|chunk| chunk.map(Vec::from)).map_err(failure_out)
+fn bytes_out(bytes: Bytes) -> Vec<u8> {
+    bytes.into()
+}
+
+fn chunk_out(chunk: Option<Bytes>) -> Option<Vec<u8>> {
+    chunk.map(Vec::from)
 }
 
 async fn write(writer: Arc<Mutex<Option<OpenReply>>>, chunk: Result<Bytes, NoRoom>) -> Result<(), types::Failure> {
@@ -381,14 +397,16 @@ impl context_sync::Host for Guest {
         if let Err(busy) = self.slot_to_read(&this).await? {
             return Ok(Err(failure_out(busy)));
         }
-        Ok(bytes_out(self.context(&this)?.bytes().await))
+        let bytes = self.context(&this)?.bytes().await;
+        Ok(self.has_read(None, bytes, bytes_out))
     }
 
     async fn text(&mut self, this: Resource<Context>) -> Result<Result<String, types::Failure>> {
         if let Err(busy) = self.slot_to_read(&this).await? {
             return Ok(Err(failure_out(busy)));
         }
-        Ok(self.context(&this)?.text().await.map_err(failure_out))
+        let text = self.context(&this)?.text().await;
+        Ok(self.has_read(None, text, identity))
     }
 
     async fn call(
@@ -410,7 +428,8 @@ impl context_sync::Host for Guest {
 
     async fn read(&mut self, this: Resource<Reader>, max: u32) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
         let reader = self.table.get(&this)?.0.clone();
-        Ok(read(reader, max).await)
+        let chunk = read(reader, max).await;
+        Ok(self.has_read(None, chunk, chunk_out))
     }
 
     async fn write(&mut self, this: Resource<Writer>, chunk: Vec<u8>) -> Result<Result<(), types::Failure>> {
@@ -429,16 +448,23 @@ impl context_async::Host for Guest {}
 
 impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
     async fn body(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
-        let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
+        let (context, task) = accessor.with(|mut access| {
+            let task = task_of_code(&mut access)?;
+            Ok::<_, wasmtime::Error>((access.get().context(&context)?.clone(), task))
+        })?;
         let body = context.clone();
-        Ok(bytes_out(unless_gone(context, async move { body.bytes().await }).await))
+        let bytes = unless_gone(context, async move { body.bytes().await }).await;
+        Ok(accessor.with(|mut access| access.get().has_read(task, bytes, bytes_out)))
     }
 
     async fn text(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<String, types::Failure>> {
-        let context = accessor.with(|mut access| access.get().context(&context).cloned())?;
+        let (context, task) = accessor.with(|mut access| {
+            let task = task_of_code(&mut access)?;
+            Ok::<_, wasmtime::Error>((access.get().context(&context)?.clone(), task))
+        })?;
         let body = context.clone();
         let text = unless_gone(context, async move { body.text().await }).await;
-        Ok(text.map_err(failure_out))
+        Ok(accessor.with(|mut access| access.get().has_read(task, text, identity)))
     }
 
     async fn call(
@@ -470,8 +496,12 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
         reader: Resource<Reader>,
         max: u32,
     ) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
-        let reader = accessor.with(|mut access| access.get().table.get(&reader).map(|reader| reader.0.clone()))?;
-        Ok(read(reader, max).await)
+        let (reader, task) = accessor.with(|mut access| {
+            let task = task_of_code(&mut access)?;
+            Ok::<_, wasmtime::Error>((access.get().table.get(&reader)?.0.clone(), task))
+        })?;
+        let chunk = read(reader, max).await;
+        Ok(accessor.with(|mut access| access.get().has_read(task, chunk, chunk_out)))
     }
 
     async fn write(

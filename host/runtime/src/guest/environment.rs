@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use pointwork_core::{Audience, Crash};
+use pointwork_core::{Audience, Crash, Failure};
 use wasmtime::Result;
 use wasmtime::component::{Access, HasSelf};
 
@@ -30,7 +30,9 @@ pub(super) struct CallState {
     /// The times that the guest was told.
     told: Option<Times>,
     pub(super) output: Output,
-    /// The exception that ends the call, as the guest reported it, and whether the client had left.
+    /// Whether the client broke the request body off, or sent one that is too long or late.
+    body_failed: bool,
+    /// The exception that ends the call, as the guest reported it, and whether [any client can cause it](Self::is_of_client).
     pub(super) raised: Option<(Crash, bool)>,
     pub(super) cleanup: Cleanup,
     /// The number of the event that it used last.
@@ -41,8 +43,19 @@ impl CallState {
     /// A call begins.
     pub(super) fn begin(&mut self, arrived: Instant, audience: Audience) {
         (self.arrived, self.received, self.told) = (Some(arrived), None, None);
-        (self.raised, self.last_event) = (None, None);
+        (self.raised, self.last_event, self.body_failed) = (None, None, false);
         self.cleanup = Cleanup::new(audience);
+    }
+
+    /// Whether any client can cause a failure of the call from now on: the client has left, or its body failed.
+    pub(super) fn is_of_client(&self) -> bool {
+        self.body_failed || self.cleanup.has_left()
+    }
+
+    /// Notes the result of reading the request body.
+    pub(super) fn has_read<T>(&mut self, result: &std::result::Result<T, Failure>) {
+        // Other failures are mistakes of the module, such as a body that it took before.
+        self.body_failed |= result.as_ref().is_err_and(|failure| failure.status().is_client_error());
     }
 
     fn received_at(&mut self) -> Option<SystemTime> {

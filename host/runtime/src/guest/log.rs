@@ -106,8 +106,8 @@ impl<T: Send + 'static> log::HostWithStore<T> for HasSelf<Guest> {
             return Ok(());
         }
         let state = guest.state(task);
-        let for_nobody = state.cleanup.has_left();
-        state.raised.get_or_insert((crash, for_nobody));
+        let is_of_client = state.is_of_client();
+        state.raised.get_or_insert((crash, is_of_client));
         Ok(())
     }
 }

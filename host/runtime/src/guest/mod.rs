@@ -80,8 +80,8 @@ pub(crate) struct Guest {
     culprit: Option<Arc<CallHistory>>,
     /// The number of the event that this call used last.
     last_event: Option<usize>,
-    /// Whether its client had left; `None` if the call is unknown.
-    culprit_left: Option<bool>,
+    /// Whether any client can cause its failure; `None` if the call is unknown.
+    culprit_is_of_client: Option<bool>,
     call: CurrentCall,
     shares: bool,
     streams: Arc<StreamPermits>,
@@ -146,7 +146,7 @@ impl Guest {
             panic: None,
             culprit: None,
             last_event: None,
-            culprit_left: None,
+            culprit_is_of_client: None,
             call,
             shares,
             streams: version.streams.clone(),
@@ -164,7 +164,7 @@ impl Guest {
 
     /// Begins the only call.
     pub(crate) fn begin_call(&mut self, caller: &Caller, arrived: Instant, audience: Audience) {
-        (self.panic, self.culprit, self.culprit_left) = (None, None, None);
+        (self.panic, self.culprit, self.culprit_is_of_client) = (None, None, None);
         self.call.begin(caller);
         self.own.begin(arrived, audience);
         self.begin_shared_call();
@@ -300,20 +300,16 @@ impl Guest {
     fn note_culprit(&mut self, task: Option<usize>) {
         self.culprit = task.and_then(|task| self.history_of(task));
         let is_known = task.is_some() || !self.has_tasks();
-        self.culprit_left = is_known.then(|| self.state(task).cleanup.has_left());
+        self.culprit_is_of_client = is_known.then(|| self.state(task).is_of_client());
     }
 
-    /// Whether nobody gets the result of the call that trapped, or of any call.
-    pub(crate) fn trapped_for_nobody(&mut self) -> bool {
-        let has_left = |state: &mut CallState| state.cleanup.has_left();
-        let is_shared = self.has_tasks();
-        self.culprit_left.unwrap_or_else(|| {
-            if is_shared {
-                self.task_states().all(has_left)
-            } else {
-                has_left(&mut self.own)
-            }
-        })
+    /// Whether any client can cause the trap, by the call that trapped or by each call that runs.
+    pub(crate) fn trap_is_of_client(&mut self) -> bool {
+        match self.culprit_is_of_client {
+            Some(known) => known,
+            None if self.has_tasks() => self.task_states().all(|state| state.is_of_client()),
+            None => self.own.is_of_client(),
+        }
     }
 
     /// The event that the call used last which trapped, if the call is known and used one.

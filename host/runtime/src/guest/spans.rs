@@ -72,8 +72,8 @@ impl Tasks {
 pub(crate) struct Raised {
     pub(crate) crash: Crash,
     pub(crate) caller: Caller,
-    /// Whether the client of the call had left.
-    pub(crate) for_nobody: bool,
+    /// Whether any client can cause it.
+    pub(crate) is_of_client: bool,
 }
 
 pub(super) struct RunningTask {
@@ -152,12 +152,12 @@ impl Guest {
         let raised = at.and_then(|at| {
             let mut ended = running.swap_remove(at);
             ended.end_lines(&self.module, &self.lines);
-            let (crash, for_nobody) = ended.state.raised?;
+            let (crash, is_of_client) = ended.state.raised?;
             let caller = ended.span.caller;
             Some(Raised {
                 crash,
                 caller,
-                for_nobody,
+                is_of_client,
             })
         });
         self.end_wasi_lines();
@@ -168,12 +168,12 @@ impl Guest {
 
     /// Takes the exception that ended the only call.
     pub(crate) fn take_raised(&mut self) -> Option<Raised> {
-        let (crash, for_nobody) = self.own.raised.take()?;
+        let (crash, is_of_client) = self.own.raised.take()?;
         let caller = self.call.latest()?;
         Some(Raised {
             crash,
             caller,
-            for_nobody,
+            is_of_client,
         })
     }
 
@@ -208,6 +208,11 @@ impl Guest {
             Some(task) => &mut task.state,
             None => &mut self.own,
         }
+    }
+
+    /// The place of a task that runs.
+    pub(super) fn place_of(&self, task: Option<GuestTaskId>) -> Option<usize> {
+        self.tasks.place(task)
     }
 
     pub(super) fn has_tasks(&self) -> bool {

@@ -50,7 +50,7 @@ pub(crate) trait Call: Sized + Send + 'static {
         let output = Self::lift(results, version);
         match raised {
             Some(raised) => {
-                version.admission.raised(history, raised.for_nobody);
+                version.admission.raised(history, raised.is_of_client);
                 Self::raised(output, raised)
             }
             None => {

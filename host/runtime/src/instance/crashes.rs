@@ -21,8 +21,8 @@ pub(crate) enum Blame<'a> {
     OneOf(&'a [Arc<CallHistory>]),
     /// The creation of an instance.
     Instantiation,
-    /// Nothing: the client had left before, and any client can leave.
-    Nobody,
+    /// Nothing: any client can cause it.
+    Client,
 }
 
 impl ModulePre {
@@ -34,7 +34,7 @@ impl ModulePre {
             Blame::OneOf([history]) => admission.crashed(history),
             Blame::OneOf(histories) => admission.shared_crash(histories),
             Blame::Instantiation => admission.instantiation_failed(),
-            Blame::Nobody => admission.count_crash(),
+            Blame::Client => admission.count_crash(),
         }
     }
 }
@@ -43,8 +43,8 @@ impl ModulePre {
 pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error, guest: Option<&mut Guest>) -> Crash {
     let (mut panic, mut refused, mut last_event, mut blame) = (None, None, String::new(), blame);
     if let Some(guest) = guest {
-        if guest.trapped_for_nobody() {
-            blame = Blame::Nobody;
+        if guest.trap_is_of_client() {
+            blame = Blame::Client;
         }
         (panic, refused) = (guest.take_panic(), guest.limits.refused);
         last_event = guest

@@ -183,9 +183,9 @@ impl Admission {
     }
 
     /// An exception of the guest ended a call of a handler or listener, and the instance goes on.
-    pub(crate) fn raised(&self, history: &CallHistory, for_nobody: bool) {
+    pub(crate) fn raised(&self, history: &CallHistory, is_of_client: bool) {
         self.exceptions.fetch_add(1, Ordering::Relaxed);
-        if !for_nobody {
+        if !is_of_client {
             history.ended.failed();
         }
     }

@@ -22,7 +22,7 @@ cases![
     a_handler_whose_client_left_has_little_time: E8;
     a_listener_whose_client_left_has_little_time: E8;
     a_loop_that_nobody_waits_for_ends [RustAsync]: E8;
-    a_failure_after_the_client_left_counts_for_nothing: E5, E8, S6 moves clock;
+    a_failure_that_any_client_can_cause_counts_for_nothing: E5, E8, S6 moves clock;
     neighbours_of_a_cleanup_have_time_to_end [RustAsync]: E8;
     a_call_that_never_ends_takes_its_instance_with_it [RustAsync]: E5, E8 moves clock;
 ];
@@ -148,33 +148,37 @@ async fn a_loop_that_nobody_waits_for_ends(harness: Harness) -> Result<()> {
     Ok(())
 }
 
-/// No breaker opens, and no version is rolled back: any client can leave.
-async fn a_failure_after_the_client_left_counts_for_nothing(harness: Harness) -> Result<()> {
+/// No breaker opens, and no version is rolled back: any client can leave, or break a body off.
+async fn a_failure_that_any_client_can_cause_counts_for_nothing(harness: Harness) -> Result<()> {
     for (form, end) in Flavor::MODULES
         .into_iter()
         .flat_map(|form| [(form, End::Trap), (form, End::Raise)])
     {
-        let (time, trial) = (TestClock::new(), Trial::new().calls(2));
-        let app = AppSpec::new().load(
-            SHOP,
-            form.form(Guest::with(
-                Controller::new("Things", "/").get("it", Program::text("ok")),
-            ))
-            .build(),
-        );
+        let (time, text) = (TestClock::new(), || Program::text("ok"));
+        let healthy = Controller::new("Things", "/").get("it", text()).post("it", text());
+        let app = AppSpec::new().load(SHOP, form.form(Guest::with(healthy)).build());
         let live = harness.start(app.timed(&time)).await?;
         for _ in 0..CLIENTS {
             assert_eq!(live.get("/it").await?.status, 200, "{form}");
+            assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
         }
         let chunks = vec!["x".repeat(64 * 1024); 128];
-        let fails = Program::new().step(Step::Stream(200, chunks)).ends(end);
-        let next = form
-            .form(Guest::with(Controller::new("Things", "/").get("it", fails)))
-            .build();
-        swap_with(&live, next.into(), options().trial(trial)).await?;
+        let failing = Controller::new("Things", "/")
+            .get("it", Program::new().step(Step::Stream(200, chunks)).ends(end))
+            .post("it", Program::new().step(Step::Body).ends(end))
+            .takes("stream");
+        let next = form.form(Guest::with(failing)).build();
+        swap_with(&live, next.into(), options().trial(Trial::new().calls(2))).await?;
         for count in 1..=CLIENTS {
             leaves_early(&live, "/it").await?;
-            until("the failure is reported", || live.crashes().all().len() == count).await?;
+            until("the failure is reported", || {
+                live.crashes().all().len() == 2 * count - 1
+            })
+            .await?;
+            let mut connection = live.connect().await?;
+            let broken = b"POST /it HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nno length\r\n";
+            connection.write(broken).await?;
+            until("the failure is reported", || live.crashes().all().len() == 2 * count).await?;
         }
         assert!(status(&live)?.held_back.is_empty(), "{form}");
         goes_on(&live, &time).await?;
