@@ -136,7 +136,7 @@ def _number(value: Any) -> float:
 
 def _finite_decimal(text: str) -> Decimal:
     found = Decimal(text)
-    # Written out, a number has as many digits.
+    # A number has as many digits when it is written without an exponent.
     if not found.is_finite() or abs(found.adjusted()) > _LARGEST_EXPONENT:
         raise InvalidOperation
     return found

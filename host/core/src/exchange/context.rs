@@ -125,7 +125,7 @@ impl Context {
         self.exchange.reply.is_closed() || (is_late() && !self.exchange.reply.has_reply())
     }
 
-    /// Who gets the reply.
+    /// The audience of the reply: the client.
     pub fn audience(&self) -> Audience {
         Audience::of_request(&self.exchange)
     }
@@ -437,7 +437,7 @@ impl Delivery {
         Some(context)
     }
 
-    /// Who gets the result: the caller, or the client whose context was handed over.
+    /// The audience of the result: the caller, or the client whose context was handed over.
     pub fn audience(&self) -> Audience {
         let handed = self
             .handed_over

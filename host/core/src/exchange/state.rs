@@ -82,7 +82,7 @@ pub(crate) struct OpenedReply {
     pub(crate) by_handler: bool,
 }
 
-/// Who gets the result of a call of a handler or a listener. It keeps nobody from leaving, and costs nothing until it is asked.
+/// The client or the caller that gets the result of a handler or a listener. An audience does not keep the request alive.
 ///
 /// The default is the audience of an event that was emitted: nobody ever waits for it, so nobody leaves.
 #[derive(Clone, Debug, Default)]

@@ -30,7 +30,7 @@ pub(super) struct CallState {
     /// The times that the guest was told.
     told: Option<Times>,
     pub(super) output: Output,
-    /// Whether the client broke the request body off, or sent one that is too long or late.
+    /// Whether the request body broke off, was too long or came too late.
     body_failed: bool,
     /// The exception that ends the call, as the guest reported it, and whether [any client can cause it](Self::is_of_client).
     pub(super) raised: Option<(Crash, bool)>,

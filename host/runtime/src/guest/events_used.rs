@@ -56,7 +56,7 @@ impl EventsUsed {
         }
     }
 
-    /// The number of an event, and whether it is one that is not listed and was not used before.
+    /// The number of an event, and whether this is the first use of an event that is not listed.
     fn number(&self, event: &str) -> Option<(usize, bool)> {
         let listed = self.0.listed.get().filter(|_| event.len() <= LONGEST)?;
         if let Ok(number) = listed.binary_search_by(|name| name.as_str().cmp(event)) {

@@ -285,7 +285,7 @@ impl Guest {
         );
     }
 
-    /// A task that runs, or the only call, uses an event. Warns of one that the manifest does not list.
+    /// A task that runs, or the only call, uses an event. An event that the manifest does not list makes a warning.
     fn note_use(&mut self, task: Option<usize>, event: &str) {
         self.state(task).last_event = self.events_used.note(&self.module, event);
     }

@@ -81,9 +81,9 @@ struct TakenCall {
 struct LateCalls {
     /// Why the first one has to, and its history.
     first: (Late, Shard<Arc<CallHistory>>),
-    /// Whether somebody waits for one that need not end.
+    /// Whether a caller waits for a call that need not end.
     has_neighbours: bool,
-    /// Whether somebody waits for any of them.
+    /// Whether a caller waits for any call of the instance.
     are_awaited: bool,
 }
 

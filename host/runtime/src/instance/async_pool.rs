@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::async_instance::{Driver, GRACE, InstanceState};
 use super::call::{Call, Late, Queued, QueuedCall, SharedCall};
 use super::crashes::{Overload, cpu_exceeded, crash, drained, overloaded, panicked};
-use super::pool_state::{PoolState, Queue, Waiting};
+use super::pool_state::{PoolState, Queue, WaitingInQueue};
 use super::reentrancy::{Idle, InstancePool};
 use crate::component::module_pre::ModulePre;
 use crate::component::pool_account::{Freed, InstanceSlot};
@@ -176,12 +176,12 @@ impl AsyncPool {
         state: &mut PoolState,
         call: QueuedCall,
         queue: Queue,
-        refused: &mut Option<Waiting>,
+        refused: &mut Option<WaitingInQueue>,
     ) -> Result<Enqueued, Overload> {
         let number = state.next;
         state.next += 1;
         let history = call.history().clone();
-        state.queue(queue).push_back(Waiting {
+        state.queue(queue).push_back(WaitingInQueue {
             number,
             since: self.threads.now(),
             call,

@@ -109,7 +109,7 @@ pub(crate) struct Queued<C: Call> {
     pub(crate) held: Option<HeldPlace>,
 }
 
-/// What the caller and the instance of a call know of it.
+/// The state of a call that its caller shares with the instance.
 #[derive(Default)]
 pub(crate) struct SharedCall {
     /// The instance that takes it.

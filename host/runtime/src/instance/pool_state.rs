@@ -15,11 +15,11 @@ pub(super) struct PoolState {
     /// The number of the next call that is put into a queue.
     pub(super) next: u64,
     /// Calls that no instance has taken, in the order of their numbers.
-    pub(super) queue: VecDeque<Waiting>,
+    pub(super) queue: VecDeque<WaitingInQueue>,
     /// Those of them that compute for long, which share instances with one another alone.
-    pub(super) long: VecDeque<Waiting>,
+    pub(super) long: VecDeque<WaitingInQueue>,
     /// Those of them that need an instance to themselves.
-    pub(super) alone: VecDeque<Waiting>,
+    pub(super) alone: VecDeque<WaitingInQueue>,
     /// Instances that take calls.
     pub(super) open: Vec<Arc<InstanceState>>,
     /// Instances that take no call any more and end with those that they have. They count until they have ended: there are
@@ -40,7 +40,7 @@ pub(super) enum Queue {
 }
 
 /// A call that no instance has taken.
-pub(super) struct Waiting {
+pub(super) struct WaitingInQueue {
     pub(super) number: u64,
     pub(super) since: Instant,
     pub(super) call: QueuedCall,
@@ -79,7 +79,7 @@ impl PoolState {
             .fold(0, usize::saturating_add)
     }
 
-    pub(super) fn queue(&mut self, queue: Queue) -> &mut VecDeque<Waiting> {
+    pub(super) fn queue(&mut self, queue: Queue) -> &mut VecDeque<WaitingInQueue> {
         match queue {
             Queue::Shared => &mut self.queue,
             Queue::Long => &mut self.long,
@@ -94,7 +94,7 @@ impl PoolState {
     }
 
     /// Takes a call back that no instance has taken from a queue.
-    pub(super) fn withdraw(&mut self, number: Option<u64>) -> Option<Waiting> {
+    pub(super) fn withdraw(&mut self, number: Option<u64>) -> Option<WaitingInQueue> {
         let number = number?;
         [&mut self.queue, &mut self.long, &mut self.alone]
             .into_iter()

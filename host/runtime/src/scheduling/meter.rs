@@ -41,13 +41,13 @@ const RELIEF: u32 = 25;
 thread_local! {
     /// Whether a guest on this thread used up its slice since [`take_slice_used`] was called last.
     static SLICE_USED: Cell<bool> = const { Cell::new(false) };
-    /// What is left to the metered guest that this thread polls; `None` without one.
-    static LEFT: Cell<Option<Left>> = const { Cell::new(None) };
+    /// The processor time that is left to the metered guest which this thread polls; `None` without such a guest.
+    static LEFT: Cell<Option<TimeLeft>> = const { Cell::new(None) };
 }
 
 /// The processor time that is left to a guest.
 #[derive(Clone, Copy)]
-struct Left {
+struct TimeLeft {
     time: Duration,
     /// The thread's clock at the beginning of its turn; `None` if each turn counts as a slice.
     begun: Option<ThreadTime>,
@@ -206,7 +206,7 @@ impl<W: Future + Unpin> Future for MeteredRun<W> {
         // Reading the thread's clock is a system call, which a short burst does without.
         let is_low = metered.priority == Priority::Low;
         let begun = (!metered.resets || is_low).then(|| (ThreadTime::now(), Instant::now()));
-        LEFT.set(Some(Left {
+        LEFT.set(Some(TimeLeft {
             time: metered.limit.saturating_sub(metered.used),
             begun: begun.map(|(cpu, _)| cpu),
         }));

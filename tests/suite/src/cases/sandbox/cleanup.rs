@@ -38,10 +38,10 @@ fn options() -> ModuleOptions {
         .breaker(Breaker::new().crashes(2).pause(Duration::from_secs(600)))
 }
 
-/// Writes more than the buffers of both ends have room for, and then loops.
-fn streams_and_loops() -> Program {
+/// Writes more than the buffers of both ends have room for, and then ends.
+fn streams(program: Program, end: End) -> Program {
     let chunks = vec!["x".repeat(64 * 1024); 128];
-    Program::new().step(Step::Stream(200, chunks)).ends(End::Loop)
+    program.step(Step::Stream(200, chunks)).ends(end)
 }
 
 /// Requests a reply, reads its first bytes and leaves.
@@ -75,47 +75,41 @@ async fn cleanups_end(live: &Live, count: usize) -> Result<()> {
     until("nothing is left", || live.control().requests_in_flight() == 0).await
 }
 
+/// Clients of `/it` leave, whose calls loop from then on.
+async fn loops_end(harness: &Harness, form: Flavor, guest: Guest) -> Result<()> {
+    let app = AppSpec::new().load_with(SHOP, form.form(guest).build(), options());
+    let live = harness.start(app).await?;
+    for count in 1..=CLIENTS {
+        leaves_early(&live, "/it").await?;
+        cleanups_end(&live, count).await?;
+        assert_eq!(live.get("/ok").await?.text(), "ok", "{form}");
+    }
+    live.shutdown().await;
+    Ok(())
+}
+
+/// A controller whose `/it` runs a program.
+fn things(program: Program) -> Controller {
+    Controller::new("Things", "/")
+        .get("it", program)
+        .get("ok", Program::text("ok"))
+}
+
 async fn a_handler_whose_client_left_has_little_time(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let things = Controller::new("Things", "/")
-            .get("it", streams_and_loops())
-            .get("ok", Program::text("ok"));
-        let component = form.form(Guest::with(things)).build();
-        let live = harness
-            .start(AppSpec::new().load_with(SHOP, component, options()))
-            .await?;
-        for count in 1..=CLIENTS {
-            leaves_early(&live, "/it").await?;
-            cleanups_end(&live, count).await?;
-            assert_eq!(live.get("/ok").await?.text(), "ok", "{form}");
-        }
-        live.shutdown().await;
+        let guest = Guest::with(things(streams(Program::new(), End::Loop)));
+        loops_end(&harness, form, guest).await?;
     }
     Ok(())
 }
 
 async fn a_listener_whose_client_left_has_little_time(harness: Harness) -> Result<()> {
     for form in Flavor::MODULES {
-        let things = Controller::new("Things", "/").get("it", Program::new().hands_over("desk:write"));
-        let desk = Channel::new("desk").on("write", streams_and_loops_for_another());
-        let component = form.form(Guest::with(things).channel(desk)).build();
-        let live = harness
-            .start(AppSpec::new().load_with(SHOP, component, options()))
-            .await?;
-        for count in 1..=CLIENTS {
-            leaves_early(&live, "/it").await?;
-            cleanups_end(&live, count).await?;
-        }
-        live.shutdown().await;
+        let writes = streams(Program::new().take_context(), End::Loop);
+        let guest = Guest::with(things(Program::new().hands_over("desk:write")));
+        loops_end(&harness, form, guest.channel(Channel::new("desk").on("write", writes))).await?;
     }
     Ok(())
-}
-
-/// The same in a listener that was handed the context.
-fn streams_and_loops_for_another() -> Program {
-    let chunks = vec!["x".repeat(64 * 1024); 128];
-    let program = Program::new().take_context();
-    program.step(Step::Stream(200, chunks)).ends(End::Loop)
 }
 
 /// A handler, and a listener that another module calls. In the synchronous form the call ends with its client.
@@ -123,10 +117,7 @@ async fn a_loop_that_nobody_waits_for_ends(harness: Harness) -> Result<()> {
     let gate = watch::Gate::new();
     gate.open();
     let loops = || Program::new().call("app:gate").ends(End::Loop);
-    let things = Controller::new("Things", "/")
-        .get("it", loops())
-        .get("ok", Program::text("ok"));
-    let looping = Guest::with(things).channel(Channel::new("desk").on("loop", loops()));
+    let looping = Guest::with(things(loops())).channel(Channel::new("desk").on("loop", loops()));
     let asking = Controller::new("Asking", "/").get("ask", Program::new().call("desk:loop"));
     let app = AppSpec::new()
         .load_with(SHOP, looping.asynchronous().build(), options())
@@ -162,9 +153,8 @@ async fn a_failure_that_any_client_can_cause_counts_for_nothing(harness: Harness
             assert_eq!(live.get("/it").await?.status, 200, "{form}");
             assert_eq!(live.call("POST", "/it").await?.status, 200, "{form}");
         }
-        let chunks = vec!["x".repeat(64 * 1024); 128];
         let failing = Controller::new("Things", "/")
-            .get("it", Program::new().step(Step::Stream(200, chunks)).ends(end))
+            .get("it", streams(Program::new(), end))
             .post("it", Program::new().step(Step::Body).ends(end))
             .takes("stream");
         let next = form.form(Guest::with(failing)).build();
