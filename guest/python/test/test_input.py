@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -166,13 +167,22 @@ def test_values_of_the_declared_type_are_not_read_one_by_one() -> None:
     assert readers.JSON.reader(dict[str, str]).read(named) is named
 
 
-def test_numbers_of_one_hash_are_refused_where_they_are_hashed() -> None:
+@dataclass(frozen=True)
+class Point:
+    x: int
+
+
+def test_values_of_one_hash_are_refused_where_they_are_hashed() -> None:
     prime = sys.hash_info.modulus
     numbers = [number * prime for number in range(1000)]
     for hint, value in (
         (set[int], numbers),
         (frozenset[int], numbers),
         (dict[int, str], {str(one): "" for one in numbers}),
+        (set[int | str], numbers),
+        (set[UUID], [str(UUID(int=one)) for one in numbers]),
+        (dict[UUID, str], {str(UUID(int=one)): "" for one in numbers}),
+        (set[Point], [{"x": one} for one in numbers]),
     ):
         with pytest.raises(readers.Invalid, match="got many with one hash"):
             readers.JSON.reader(hint).read(value)

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum, Flag
-from itertools import groupby
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -42,7 +41,7 @@ _LARGEST_EXPONENT = 4300
 """That of a `Decimal`. Python's own bound of the digits of an `int` is the same."""
 _MOST_WORDS = 20
 _MOST_HASHES = 100
-"""How many different numbers of a set may have one hash."""
+"""How many different values of a set may have one hash."""
 _MISSING = object()
 _NONE = type(None)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -482,8 +481,7 @@ class Compiler:
                 return value
             # An error of a key has the path of its value.
             pairs = _each(value.items(), lambda pair: pair, key, part)
-            if key.measure == "number":
-                _check_hashes([name for name, _ in pairs])
+            _check_hashes([name for name, _ in pairs], key)
             return dict(pairs)
 
         return Reader(read, "an object", "object", "items")
@@ -639,22 +637,29 @@ def _each(
 
 
 def _set(make: Any, items: list[Any], item: Reader) -> Any:
-    if item.measure == "number":
-        _check_hashes(items)
     try:
+        _check_hashes(items, item)
         return make(items)
     except TypeError:
         raise Invalid("expected a list of values, got lists or objects") from None
 
 
-def _check_hashes(numbers: list[Any]) -> None:
-    """Refuses numbers of which many have one hash. Python's hash of a number is its remainder by a known prime, and a
-    set or a dictionary of such numbers takes quadratic time. The hash of a text is secret."""
-    if len(numbers) <= _MOST_HASHES:
+def _check_hashes(values: list[Any], reader: Reader) -> None:
+    """Refuses values of which many have one hash: a set or a dictionary of them takes quadratic time. A client can choose
+    such numbers, and what is made of numbers: Python's hash of a number is its remainder by a known prime. The hash of a
+    text is secret."""
+    if reader.measure == "text" or len(values) <= _MOST_HASHES:
         return
-    hashes = Counter(hash(number) for number, _ in groupby(sorted(numbers)))
-    if hashes.most_common(1)[0][1] > _MOST_HASHES:
-        raise Invalid("expected numbers with different remainders, got many with one hash")
+    counts = Counter(map(hash, values))
+    often: dict[int, list[Any]] = {found: [] for found, count in counts.items() if count > _MOST_HASHES}
+    # Most of them are one value.
+    for value in values if often else ():
+        different = often.get(hash(value))
+        if different is None or value in different:
+            continue
+        if len(different) == _MOST_HASHES:
+            raise Invalid("expected values with different hashes, got many with one hash")
+        different.append(value)
 
 
 def _called(kind: Any, *arguments: Any) -> Any:
