@@ -303,12 +303,13 @@ impl Parts {
         Reply::new(HttpStatus::OK).stream(pieces)
     }
 
-    /// One piece. After the client has left, a loop that lets other code run.
+    /// One piece. Tells that the client has left, and begins a loop that lets other code run.
     #[get("lingers")]
     async fn lingers(ctx: AsyncContext) -> Result<Deferred, Failure> {
         let writer = ctx.open_reply(Reply::new(HttpStatus::OK))?;
         writer.write("piece").await?;
         writer.closed().await;
+        ctx.emit::<ProductViewed>(1);
         loop {
             yield_async().await;
         }

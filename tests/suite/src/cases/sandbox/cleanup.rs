@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use pointwork::{Breaker, ModuleLimits, ModuleOptions, Trial};
-use pointwork_core::{Crash, CrashKind, Payload};
+use pointwork_core::{Crash, CrashKind, Delivery, Payload};
 use pointwork_test_clock::TestClock;
 use pointwork_test_clock::real::until;
 
@@ -178,42 +178,41 @@ async fn a_failure_that_any_client_can_cause_counts_for_nothing(harness: Harness
 }
 
 /// An asynchronous module with one instance, whose `/waits/1` waits at the gate.
-async fn shared(harness: &Harness, gate: &watch::Gate) -> Result<AppSpec> {
-    let gate = gate.clone();
+/// `told` counts the calls that told that their client left.
+async fn shared(harness: &Harness, gate: &watch::Gate, told: &watch::Gate) -> Result<AppSpec> {
+    let (gate, told) = (gate.clone(), told.clone());
+    told.open();
     let mut limits = ModuleLimits::new().instances(1);
     (limits.deadline, limits.queue_wait) = (Some(DEADLINE), DEADLINE);
     let options = ModuleOptions::new().limits(limits).breaker(Breaker::new().crashes(1));
     let app = AppSpec::new().load_with(SHOP, harness.fixture(Fixture::RustAsync).await?, options);
-    Ok(app.listen("clock", "wait", move |_, _| {
-        let gate = gate.clone();
-        async move {
-            gate.pass().await;
-            Ok(Payload::null())
+    let passes = |gate: watch::Gate| {
+        move |_: Delivery, _: Payload| {
+            let gate = gate.clone();
+            async move {
+                gate.pass().await;
+                Ok(Payload::null())
+            }
         }
-    }))
+    };
+    let app = app.listen("clock", "wait", passes(gate));
+    Ok(app.listen("product", "viewed", passes(told)))
 }
 
 async fn neighbours_of_a_cleanup_have_time_to_end(harness: Harness) -> Result<()> {
-    let gate = watch::Gate::new();
-    let live = harness.start(shared(&harness, &gate).await?).await?;
+    let (gate, told) = (watch::Gate::new(), watch::Gate::new());
+    let live = harness.start(shared(&harness, &gate, &told).await?).await?;
     let mut connection = begin(&live, "/parts/lingers").await?;
     connection.await_body(1).await?;
     let client = *live;
     let neighbour = tokio::spawn(async move { client.get("/waits/1").await });
     gate.arrived(1).await?;
     drop(connection);
-    // It gets the next instance, once the call that lingers has had its time.
-    let mut next = tokio::spawn(async move { client.get("/health").await });
-    while status(&live)?.usage.waiting == 0 {
-        if next.is_finished() {
-            next = tokio::spawn(async move { client.get("/health").await });
-        }
-        tokio::task::yield_now().await;
-    }
+    told.arrived(1).await?;
     gate.open();
     assert_eq!(neighbour.await??.text(), "waited");
-    assert_eq!(next.await??.status, 200);
     cleanups_end(&live, 1).await?;
+    assert_eq!(live.get("/health").await?.status, 200, "in the next instance");
     live.shutdown().await;
     Ok(())
 }
@@ -227,15 +226,7 @@ const GRACE: Duration = Duration::from_secs(5);
 async fn a_call_that_never_ends_takes_its_instance_with_it(harness: Harness) -> Result<()> {
     for leaves in [true, false] {
         let (time, gate, told) = (TestClock::new(), watch::Gate::new(), watch::Gate::new());
-        let tells = told.clone();
-        told.open();
-        let app = shared(&harness, &gate).await?.listen("product", "viewed", move |_, _| {
-            let tells = tells.clone();
-            async move {
-                tells.pass().await;
-                Ok(Payload::null())
-            }
-        });
+        let app = shared(&harness, &gate, &told).await?;
         let live = harness.start(app.timed(&time)).await?;
         let mut neighbour = begin(&live, "/parts/silent").await?;
         neighbour.await_body(1).await?;
