@@ -454,7 +454,10 @@ impl<F: NamedCalls> Run<F> {
         let opened = self.ctx().open_reply(Reply::new(number(status).expect("a status")));
         let Some(writer) = self.tried(opened) else { return };
         for chunk in chunks {
-            let _ = F::write(&writer, chunk).await;
+            // A client that has left gets no further chunk.
+            if F::write(&writer, chunk).await.is_err() {
+                break;
+            }
         }
         self.writer = Some(writer);
     }
