@@ -135,7 +135,7 @@ def _number(value: Any) -> float:
 
 def _finite_decimal(text: str) -> Decimal:
     found = Decimal(text)
-    # A number has as many digits when it is written without an exponent.
+    # A program may write the number without its exponent, in as many digits.
     if not found.is_finite() or abs(found.adjusted()) > _LARGEST_EXPONENT:
         raise InvalidOperation
     return found

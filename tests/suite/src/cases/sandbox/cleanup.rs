@@ -1,4 +1,4 @@
-//! What calls do after their client has left (spec E8).
+//! Calls that go on after their client has left (spec E8).
 
 use std::time::Duration;
 
