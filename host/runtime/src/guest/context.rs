@@ -1,6 +1,5 @@
 //! One request, as a guest sees it: the interfaces `context`, `context-sync` and `context-async`.
 
-use std::convert::identity;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -37,16 +36,11 @@ impl Guest {
         Ok(self.table.get(context)?)
     }
 
-    /// The result of reading the request body, for the guest. The call of the task, or the only one, is told of a failure.
-    fn has_read<T, U>(
-        &mut self,
-        task: Option<GuestTaskId>,
-        result: Result<T, Failure>,
-        out: impl FnOnce(T) -> U,
-    ) -> Result<U, types::Failure> {
+    /// The result of reading the request body, for the guest. The call of the task, or the only one, notes a failure.
+    fn has_read<T>(&mut self, task: Option<GuestTaskId>, result: Result<T, Failure>) -> Result<T, types::Failure> {
         let task = self.place_of(task);
         self.state(task).has_read(&result);
-        result.map(out).map_err(failure_out)
+        result.map_err(failure_out)
     }
 
     fn send_outcome(
@@ -141,12 +135,15 @@ async fn read(reader: Arc<Mutex<BodyReader>>, max: u32) -> Result<Option<Bytes>,
     reader.lock().await.read(max as usize).await
 }
 
-fn bytes_out(bytes: Bytes) -> Vec<u8> {
-    bytes.into()
-}
-
-fn chunk_out(chunk: Option<Bytes>) -> Option<Vec<u8>> {
-    chunk.map(Vec::from)
+/// The context of a call that reads its body, and the task of the call.
+fn reading<T: Send + 'static>(
+    accessor: &Accessor<T, HasSelf<Guest>>,
+    context: &Resource<Context>,
+) -> Result<(Context, Option<GuestTaskId>)> {
+    accessor.with(|mut access| {
+        let task = task_of_code(&mut access)?;
+        Ok((access.get().context(context)?.clone(), task))
+    })
 }
 
 async fn write(writer: Arc<Mutex<Option<OpenReply>>>, chunk: Result<Bytes, NoRoom>) -> Result<(), types::Failure> {
@@ -398,7 +395,7 @@ impl context_sync::Host for Guest {
             return Ok(Err(failure_out(busy)));
         }
         let bytes = self.context(&this)?.bytes().await;
-        Ok(self.has_read(None, bytes, bytes_out))
+        Ok(self.has_read(None, bytes).map(Vec::from))
     }
 
     async fn text(&mut self, this: Resource<Context>) -> Result<Result<String, types::Failure>> {
@@ -406,7 +403,7 @@ impl context_sync::Host for Guest {
             return Ok(Err(failure_out(busy)));
         }
         let text = self.context(&this)?.text().await;
-        Ok(self.has_read(None, text, identity))
+        Ok(self.has_read(None, text))
     }
 
     async fn call(
@@ -429,7 +426,7 @@ impl context_sync::Host for Guest {
     async fn read(&mut self, this: Resource<Reader>, max: u32) -> Result<Result<Option<Vec<u8>>, types::Failure>> {
         let reader = self.table.get(&this)?.0.clone();
         let chunk = read(reader, max).await;
-        Ok(self.has_read(None, chunk, chunk_out))
+        Ok(self.has_read(None, chunk).map(|chunk| chunk.map(Vec::from)))
     }
 
     async fn write(&mut self, this: Resource<Writer>, chunk: Vec<u8>) -> Result<Result<(), types::Failure>> {
@@ -448,23 +445,18 @@ impl context_async::Host for Guest {}
 
 impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
     async fn body(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<Vec<u8>, types::Failure>> {
-        let (context, task) = accessor.with(|mut access| {
-            let task = task_of_code(&mut access)?;
-            Ok::<_, wasmtime::Error>((access.get().context(&context)?.clone(), task))
-        })?;
+        let (context, task) = reading(accessor, &context)?;
         let body = context.clone();
         let bytes = unless_gone(context, async move { body.bytes().await }).await;
-        Ok(accessor.with(|mut access| access.get().has_read(task, bytes, bytes_out)))
+        let bytes = accessor.with(|mut access| access.get().has_read(task, bytes));
+        Ok(bytes.map(Vec::from))
     }
 
     async fn text(accessor: &Accessor<T, Self>, context: Resource<Context>) -> Result<Result<String, types::Failure>> {
-        let (context, task) = accessor.with(|mut access| {
-            let task = task_of_code(&mut access)?;
-            Ok::<_, wasmtime::Error>((access.get().context(&context)?.clone(), task))
-        })?;
+        let (context, task) = reading(accessor, &context)?;
         let body = context.clone();
         let text = unless_gone(context, async move { body.text().await }).await;
-        Ok(accessor.with(|mut access| access.get().has_read(task, text, identity)))
+        Ok(accessor.with(|mut access| access.get().has_read(task, text)))
     }
 
     async fn call(
@@ -501,7 +493,8 @@ impl<T: Send + 'static> context_async::HostWithStore<T> for HasSelf<Guest> {
             Ok::<_, wasmtime::Error>((access.get().table.get(&reader)?.0.clone(), task))
         })?;
         let chunk = read(reader, max).await;
-        Ok(accessor.with(|mut access| access.get().has_read(task, chunk, chunk_out)))
+        let chunk = accessor.with(|mut access| access.get().has_read(task, chunk));
+        Ok(chunk.map(|chunk| chunk.map(Vec::from)))
     }
 
     async fn write(

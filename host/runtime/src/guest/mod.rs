@@ -301,6 +301,7 @@ impl Guest {
         self.culprit = task.and_then(|task| self.history_of(task));
         let is_known = task.is_some() || !self.has_tasks();
         self.culprit_is_of_client = is_known.then(|| self.state(task).is_of_client());
+        self.last_event = self.state(task).last_event;
     }
 
     /// Whether any client can cause the trap, by the call that trapped or by each call that runs.
@@ -314,10 +315,11 @@ impl Guest {
 
     /// The event that the call used last which trapped, if the call is known and used one.
     pub(crate) fn last_event(&self) -> Option<String> {
-        let number = if self.shares {
-            self.last_event
-        } else {
+        let is_only_call = !self.has_tasks();
+        let number = if is_only_call {
             self.own.last_event
+        } else {
+            self.last_event
         };
         self.events_used.name(number?)
     }

@@ -1,6 +1,5 @@
 //! The time slices that the code of an instance uses up.
 
-use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -45,11 +44,11 @@ pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<Slic
         task.history.computed_long();
     }
     let is_over = task.state.cleanup.is_over(slice);
-    if is_limit_used() {
-        guest.culprit = Some(Arc::clone(&task.history));
-        guest.last_event = task.state.last_event;
-    }
     tasks.last_slice = Some(slice);
+    if is_limit_used() {
+        let place = guest.place_of(call);
+        guest.note_culprit(place);
+    }
     Ok(match (is_over, is_long) {
         (true, _) => SliceOf::Cleanup(id),
         (false, true) => SliceOf::LongCall,

@@ -55,6 +55,9 @@ pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error
     // The host ends a guest that exceeds a limit, or the guest ends itself because the host refused it something.
     let exceeded = error.downcast_ref::<Exceeded>().copied().or(refused);
     let exceeded = exceeded.or_else(|| pre.version.memory.exceeded_by(error));
+    if exceeded == Some(Exceeded::CLEANUP) {
+        return cleanup_exceeded(pre, &format!("\n{error:?}"));
+    }
     let limit = match (exceeded, trap) {
         (Some(exceeded), _) => Some(exceeded.limit),
         (None, Some(Trap::StackOverflow)) => Some("stack"),
@@ -66,9 +69,6 @@ pub(crate) fn trapped(pre: &ModulePre, blame: Blame<'_>, error: &wasmtime::Error
     // A panic with its place has two lines.
     let end = if event.contains('\n') { "\n" } else { ": " };
     let message = format!("{cause}the guest {event}{end}{error:?}");
-    if exceeded == Some(Exceeded::CLEANUP) {
-        return cleanup_exceeded(pre, &format!("\n{error:?}"));
-    }
     let kind = match trap {
         None if limit == Some(Exceeded::CPU) => CrashKind::Deadline,
         // Other modules use the whole pool; this one did nothing wrong.

@@ -22,7 +22,7 @@ pub(super) struct PoolState {
     pub(super) alone: VecDeque<WaitingInQueue>,
     /// Instances that take calls.
     pub(super) open: Vec<Arc<InstanceState>>,
-    /// Instances that take no call any more and end with those that they have. They count until they have ended: there are
+    /// Instances that take no call any more and end with the calls that they have. An instance counts until it has ended: there are
     /// never more instances than the limit.
     pub(super) closing: Vec<Arc<InstanceState>>,
     /// Whether the engine's pool had no room for an instance, when the calls were distributed last.
@@ -72,7 +72,7 @@ impl PoolState {
         self.closing.retain(|instance| !instance.end.initialized());
     }
 
-    /// The calls that the instances can take now, of those that compute for long or of the others.
+    /// The number of calls that the instances can take now: of calls that compute for long, or of other calls.
     pub(super) fn room(&self, of_long: bool, pre: &ModulePre) -> usize {
         let open = self.open.iter();
         open.map(|instance| instance.room(of_long, &pre.version.limits))
