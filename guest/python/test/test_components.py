@@ -208,7 +208,10 @@ def test_what_is_logged(server: Servers) -> None:
             "later/timer",
             ("a module has no timers: call a channel that waits", "at Later.timer (test/modules/later/later.py:"),
         ),
-        ("later/locked", ("a call waits for a lock or a future that another call holds, and cannot be woken",)),
+        (
+            "later/locked",
+            ("RuntimeError: this `await` cannot end: ", "at Later.locked (test/modules/later/later.py:"),
+        ),
         (
             "later/crash",
             ("ZeroDivisionError: division by zero", "at Later.crash (test/modules/later/later.py:"),
@@ -221,7 +224,7 @@ def test_an_exception_tells_its_story_in_the_log_alone(server: Servers, path: st
 
 
 def test_an_instance_goes_on_after_exceptions_and_is_replaced_after_a_trap(server: Servers) -> None:
-    for path in ("now/key-error", "later/crash"):
+    for path in ("now/key-error", "later/crash", "later/locked"):
         module = path.partition("/")[0]
         assert server.get(f"/{module}/trap")[0] == 500
         counts = [server.get(f"/{module}/count")[1]]
@@ -302,6 +305,33 @@ def test_requests_share_an_instance(server: Servers) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert len(list(pool.map(send, range(8)))) == 8
+
+
+def test_what_can_never_be_woken_ends_with_an_exception(server: Servers) -> None:
+    begin = len(server.later.text())
+    assert server.get("/later/caught") == (200, {"caught": ["RuntimeError"], "found": "tea 4"})
+    assert server.get("/later/left") == (200, b"replied")
+    server.logged("`Later.left.<locals>.worker` waited for ever after its call had ended, and was cancelled")
+    leaving = http.client.HTTPConnection(server.later.address, timeout=60)
+    leaving.request("GET", "/later/produced")
+    assert len(leaving.getresponse().read(1000)) == 1000
+    leaving.close()
+    server.logged("at Later.produced.<locals>.produce (test/modules/later/later.py:")
+    # The server has at most one instance for each processor, so two requests share one. The task of the first goes on.
+    sharing = [http.client.HTTPConnection(server.later.address, timeout=60) for _ in range((os.cpu_count() or 1) + 1)]
+    for connection in sharing:
+        connection.putrequest("POST", "/later/shared")
+        connection.putheader("content-length", "4")
+        connection.endheaders()
+    server.logged("at Later.shared (test/modules/later/later.py:")
+    for connection in sharing:
+        connection.send(b"body")
+    replies = [connection.getresponse() for connection in sharing]
+    assert {(reply.status, reply.read()) for reply in replies} == {
+        (200, b"loaded"),
+        (500, b'{"message":"internal error"}'),
+    }
+    assert "the guest panicked" not in server.later.text()[begin:]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,11 @@
-"""The exports of the asynchronous form."""
+"""The exports of the asynchronous form.
+
+Each call of the component has tasks of its own, and its own queue of callbacks (`_Call`). The host wakes a call when a
+function of the host that one of its tasks awaits has ended, and nothing else wakes it: a lock that another call releases
+puts a callback into the queue of the waiting call, which nobody runs. So a call none of whose tasks awaits the host can
+never go on, whether its tasks wait for each other or for another call. `_Loop.poll` finds this, and raises an exception at
+the `await` of such a task. The request fails like after any other exception, and the instance goes on.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -26,6 +33,32 @@ def _no_thread(*_: Any, **__: Any) -> NoReturn:
     raise RuntimeError("an instance has one thread: call the function, or a channel that does the work")
 
 
+_NOT_WOKEN = (
+    "this `await` cannot end: each task of the call waits for another task, a lock, a queue or a future, and what another"
+    " call does wakes none of them: call a channel that waits"
+)
+_MOST_ROUNDS = 16
+"""How often a call gets the exception, in each of its tasks. A task may catch it and wait again."""
+
+
+class _Call(support._FutureState):  # type: ignore[misc]
+    """What runs for one call of the component."""
+
+    main: "asyncio.Task[Any]"
+    """Runs the handler or the listener, and writes a streamed reply."""
+
+    def __init__(self) -> None:
+        super().__init__(None, {}, [], 1)
+        self.tasks: dict[asyncio.Task[Any], None] = {}
+        """The tasks that the program made and that have not ended, oldest first."""
+        self.failed: list[asyncio.Task[Any]] = []
+        """Tasks that ended with an exception which no task had awaited by then."""
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.pending_count > 0 and not self.futures
+
+
 class _Loop(type(support._loop)):  # type: ignore[misc]
     """The loop of componentize-py, whose calls end when their tasks do, and that logs what nothing handles."""
 
@@ -42,19 +75,20 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
         context = copy_context() if context is None else context
         task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=self, name=name, context=context)
         # The call of the component must go on until the task has ended: it owns what the task waits for.
-        state = context[support._future_state]
-        state.pending_count += 1
+        call: _Call = context[support._future_state]
+        call.pending_count += 1
+        call.tasks[task] = None
 
         def ended(task: "asyncio.Task[Any]") -> None:
-            state.pending_count -= 1
-            failed: list[Any] = state.__dict__.setdefault("failed", [])
+            call.pending_count -= 1
+            del call.tasks[task]
             if not task.cancelled() and getattr(task, "_log_traceback", False):
-                failed.append(task)
+                call.failed.append(task)
             # Another task may still await one that has failed.
-            if state.pending_count == 0:
-                for one in failed:
-                    if one._log_traceback:
-                        error = one.exception()
+            if call.pending_count == 0:
+                for one in call.failed:
+                    if getattr(one, "_log_traceback", False):
+                        error: Any = one.exception()
                         if is_damage(error):
                             self.crashed(error)
                         log.error(f"nothing handled the exception of a task: {exception_line(error)}")
@@ -75,16 +109,55 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
         told = f": {exception_line(error)}" if isinstance(error, BaseException) else ""
         log.error(f"{context.get('message') or 'nothing handled an exception'}{told}")
 
-    def poll(self, state: Any) -> None:
-        super().poll(state)
-        # Without this the call would wait for its deadline, or end by an assertion of componentize-py.
-        if state.pending_count and not state.futures:
-            raise RuntimeError(
-                "a call waits for a lock or a future that another call holds, and cannot be woken: call a channel instead"
-            )
+    def poll(self, call: _Call) -> None:
+        super().poll(call)
+        rounds = 0
+        while call.is_stuck:
+            if rounds == _MOST_ROUNDS:
+                raise RuntimeError(_NOT_WOKEN)
+            rounds += 1
+            self._wake_stuck(call)
+
+    def _wake_stuck(self, call: _Call) -> None:
+        """Ends the `await` of each task of a call that is stuck, until the call goes on."""
+        # A task that others await is newer than they are, in a task group as well.
+        waiting = [task for task in (*reversed(call.tasks), call.main) if not task.done()]
+        # What awaits a task goes on with that task, unless the task awaits it in turn, or is another call's.
+        last = [task for task in waiting if not isinstance(_waiter_of(task), asyncio.Task)]
+        for task in last or waiting:
+            if not call.is_stuck:
+                return
+            if _waiter_of(task) is None:
+                continue
+            if call.main.done():
+                # As `asyncio.run` does with the tasks that are left.
+                name = getattr(task.get_coro(), "__qualname__", "a task")
+                log.warn(f"`{name}` waited for ever after its call had ended, and was cancelled")
+            self._wake(task, cancels=call.main.done())
+            super().poll(call)
+
+    def _wake(self, task: "asyncio.Task[Any]", *, cancels: bool) -> None:
+        """Raises an exception at the `await` of a task. What it awaits may be another call's, so that stays as it is:
+        the task is given another future, which has failed."""
+        waiter = _waiter_of(task)
+        for callback, context in getattr(waiter, "_callbacks", None) or ():
+            if getattr(callback, "__self__", None) is task:
+                waiter.remove_done_callback(callback)
+                failed: asyncio.Future[Any] = self.create_future()
+                if cancels:
+                    failed.cancel()
+                else:
+                    failed.set_exception(RuntimeError(_NOT_WOKEN))
+                self.call_soon(callback, failed, context=context)
+                return
 
     call_later = call_at = time = _cannot_wait
     run_in_executor = call_soon_threadsafe = _no_thread
+
+
+def _waiter_of(task: "asyncio.Task[Any]") -> Any:
+    """The future or the task that a task awaits; `None` if it can run."""
+    return getattr(task, "_fut_waiter", None)
 
 
 def async_exports(instance: Instance) -> tuple[type, type]:
@@ -101,12 +174,13 @@ def async_exports(instance: Instance) -> tuple[type, type]:
 
     def first_poll(export: int, borrows: int, coroutine: Coroutine[Any, Any, Any]) -> int:
         """Begins a call. What needs not wait has ended when its task is made, without a turn of the loop."""
-        state = support._FutureState(None, {}, [], 1)
+        call = _Call()
         context = Variables()
-        context.run(support._future_state.set, state)
+        context.run(support._future_state.set, call)
         task: Any = asyncio.Task
-        task(support._return_result(export, borrows, coroutine), loop=support._loop, context=context, eager_start=True)
-        return polled(state)
+        result = support._return_result(export, borrows, coroutine)
+        call.main = task(result, loop=support._loop, context=context, eager_start=True)
+        return polled(call)
 
     support._poll = polled
     support.first_poll = first_poll

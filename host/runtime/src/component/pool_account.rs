@@ -290,8 +290,7 @@ impl Tenancy {
         let own = own.ok_or(Full::Pool)?;
         let tenant = &tenants[own];
         if tenant.held >= tenant.share() {
-            let of_module = tenants.iter().filter(|other| other.module == tenant.module);
-            if of_module.map(|other| other.held).sum::<usize>() >= tenant.most {
+            if holds_most(&tenants, tenant) {
                 return Err(Full::Module(tenant.module.clone()));
             }
             if !is_within(plus(claimed(&tenants), tenant.size), self.account.room()) {
@@ -320,6 +319,13 @@ impl Tenancy {
     /// Tells those who wait that an instance is idle.
     pub(crate) fn tell(&self) {
         self.account.tell();
+    }
+
+    /// Whether the versions of the module together hold the most instances that they may.
+    pub(crate) fn holds_most(&self) -> bool {
+        let tenants = self.account.tenants.lock();
+        let own = tenants.iter().find(|tenant| tenant.address == self.address());
+        own.is_some_and(|own| holds_most(&tenants, own))
     }
 
     /// The room of the pool, for a message.
@@ -362,6 +368,12 @@ enum Full {
     Pool,
     /// That module holds the most that it may.
     Module(Arc<str>),
+}
+
+/// Whether the versions of a tenant's module together hold the most instances that they may.
+fn holds_most(tenants: &[Tenant], tenant: &Tenant) -> bool {
+    let of_module = tenants.iter().filter(|other| other.module == tenant.module);
+    of_module.map(|other| other.held).sum::<usize>() >= tenant.most
 }
 
 fn claimed(tenants: &[Tenant]) -> Size {

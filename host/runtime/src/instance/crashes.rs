@@ -117,6 +117,14 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
                 limits.instances, limits.queue_wait
             ),
         ),
+        Overload::Pool if pre.tenancy.holds_most() => (
+            "instances",
+            format!(
+                "the module holds twice its {} instances, the most with calls of the module to itself, and none became \
+                 free within {:?}",
+                limits.instances, limits.queue_wait
+            ),
+        ),
         Overload::Pool => (
             "max-instances",
             format!(

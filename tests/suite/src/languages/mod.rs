@@ -196,7 +196,7 @@ pub(crate) fn expect_quick_instances() {
 /// # Panics
 /// If nothing can wake such a call in the language that the case speaks.
 pub(crate) fn expect_locks_between_calls() {
-    not_in_python("a call that waits for a lock which another call holds cannot be woken, and ends as a crash");
+    not_in_python("a call that waits for a lock which another call holds cannot be woken, and ends with an exception");
 }
 
 fn not_in_python(reason: &str) {

@@ -33,6 +33,7 @@ class Later:
         self.running = 0
         self.most = 0
         self.counted = 0
+        self.loading: asyncio.Task[str] | None = None
 
     @get(":id")
     async def show(self, id: int, ctx: AsyncContext, user: Annotated[Any, Depends(user)]) -> Any:
@@ -82,6 +83,57 @@ class Later:
     @get("locked")
     async def locked(self) -> None:
         await asyncio.get_running_loop().create_future()
+
+    @get("caught")
+    async def caught(self, ctx: AsyncContext) -> Any:
+        """The tasks of a group wait for each other, and the handler goes on after the exception."""
+        queue: asyncio.Queue[int] = asyncio.Queue()
+        caught: list[str] = []
+        try:
+            async with asyncio.TaskGroup() as group:
+                takes = [group.create_task(queue.get()) for _ in range(3)]
+                group.create_task(asyncio.wait(takes))
+        except* RuntimeError as errors:
+            caught = [type(error).__name__ for error in errors.exceptions]
+        return {"caught": caught, "found": await ctx.call("later:one", 4)}
+
+    @get("left")
+    async def left(self) -> str:
+        """A worker that nobody cancels."""
+
+        async def worker() -> None:
+            queue: asyncio.Queue[int] = asyncio.Queue()
+            while True:
+                await queue.get()
+
+        asyncio.create_task(worker())
+        return "replied"
+
+    @get("produced")
+    async def produced(self, ctx: AsyncContext) -> AsyncIterator[bytes]:
+        """When the client leaves, the producer waits for room in the queue, and the generator for the producer."""
+        queue: asyncio.Queue[bytes] = asyncio.Queue(1)
+
+        async def produce() -> None:
+            for _ in range(1000):
+                await queue.put(bytes(100_000))
+
+        producer = asyncio.create_task(produce())
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            await producer
+
+    @post("shared", body="stream")
+    async def shared(self, ctx: AsyncContext) -> Any:
+        """The second request waits for a task of the first one."""
+        if self.loading is not None:
+            return await self.loading
+        self.loading = asyncio.create_task(ctx.text())
+        await self.loading
+        self.loading = None
+        return "loaded"
 
     @get("random")
     async def random(self) -> Any:
