@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pointwork_events::Event;
 use serde::{Deserialize, Serialize};
 
-use crate::FailureCode;
+use crate::{FailureCode, Fault};
 
 /// The channel on which the server reports about itself. Only the server emits on it.
 pub const SERVER_CHANNEL: &str = "server";
@@ -123,6 +123,18 @@ impl Crash {
         self
     }
 
+    /// The party that has to change something, so that the crash does not come again.
+    pub fn fault(&self) -> Fault {
+        match (self.kind, self.limit.as_deref()) {
+            // The client chooses the size of its request.
+            (CrashKind::Limit, Some("body" | "stream-body" | "json-body" | "json-values" | "headers")) => Fault::Client,
+            // A handler that loops, or that crashed so often that its circuit breaker is open.
+            (CrashKind::Deadline, Some("cpu" | "cleanup")) | (CrashKind::Limit, Some("breaker")) => Fault::Module,
+            (CrashKind::Deadline | CrashKind::Limit | CrashKind::Adapter, _) => Fault::Host,
+            _ => Fault::Module,
+        }
+    }
+
     /// The same, naming the module whose code ran.
     #[must_use]
     pub fn in_module(mut self, module: impl Into<String>) -> Self {
@@ -136,4 +148,32 @@ pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Failure;
+
+    #[test]
+    fn the_failure_of_a_crash_has_the_party_of_its_cause() {
+        let cases = [
+            (CrashKind::Limit, Some("json-body"), Fault::Client),
+            (CrashKind::Limit, Some("instances"), Fault::Host),
+            (CrashKind::Limit, Some("breaker"), Fault::Module),
+            (CrashKind::Deadline, Some("cpu"), Fault::Module),
+            (CrashKind::Deadline, Some("deadline"), Fault::Host),
+            (CrashKind::Trap, Some("memory"), Fault::Module),
+            (CrashKind::Exception, None, Fault::Module),
+        ];
+        for (kind, limit, fault) in cases {
+            let mut crash = Crash::new(kind, "");
+            crash.limit = limit.map(str::to_owned);
+            assert_eq!(crash.fault(), fault, "{kind:?} {limit:?}");
+            // A failure of a client with status 5xx is a mistake of the module, so a refused size has a failure of its own.
+            if fault != Fault::Client {
+                assert_eq!(Failure::for_client(&crash).fault(), fault, "{kind:?} {limit:?}");
+            }
+        }
+    }
 }

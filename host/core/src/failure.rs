@@ -48,6 +48,8 @@ struct Extras {
     crash: Option<Crash>,
     /// The event whose call failed by a mistake between the caller and the listener.
     mistaken_call: Option<String>,
+    /// The party at fault, if it is not that of the code.
+    fault: Option<Fault>,
     /// Whether the log has a line for the failure.
     is_reported: bool,
 }
@@ -158,13 +160,17 @@ impl Failure {
     /// there; the caller gets the crash's status without any detail.
     pub fn of_crash(crash: Crash) -> Self {
         let mut failure = Self::of(crash.kind.code(), "the listener crashed");
-        failure.extras.get_or_insert_default().crash = Some(crash);
+        let extras = failure.extras.get_or_insert_default();
+        extras.fault = Some(crash.fault());
+        extras.crash = Some(crash);
         failure
     }
 
     /// The error that a client gets for a crash: the status, without any detail.
     pub(crate) fn for_client(crash: &Crash) -> Self {
-        Self::of(crash.kind.code(), crash.kind.public_message()).reported()
+        let mut failure = Self::of(crash.kind.code(), crash.kind.public_message()).reported();
+        failure.extras.get_or_insert_default().fault = Some(crash.fault());
+        failure
     }
 
     /// The failure as the caller of that event gets it. A mistake between the caller and the listener, such as a payload without a
@@ -200,11 +206,11 @@ impl Failure {
         self.extras.as_ref().is_some_and(|extras| extras.is_reported)
     }
 
-    /// The party at fault if the failure ends a request: that of the code, and always the client for a status below 500, which is
-    /// an answer about the request. A code of the client with a status from 500 on is a mistake of the code that
-    /// sent the payload (spec E6).
+    /// The party at fault if the failure ends a request: that of the crash behind the failure or of the code, and always the client
+    /// for a status below 500, which is an answer about the request. A code of the client with a status from 500 on is a mistake of
+    /// the code that sent the payload (spec E6).
     pub fn fault(&self) -> Fault {
-        let fault = self.code.consequences().fault;
+        let fault = self.fault_of_cause();
         if self.status.is_client_error() {
             Fault::Client
         } else if fault == Fault::Client {
@@ -217,10 +223,15 @@ impl Failure {
     /// The party at fault if the failure ends an event that nobody waits for. No client sent the payload, so no client is at
     /// fault.
     pub(crate) fn fault_of_event(&self) -> Fault {
-        match self.code.consequences().fault {
+        match self.fault_of_cause() {
             Fault::Client => Fault::Module,
             fault => fault,
         }
+    }
+
+    fn fault_of_cause(&self) -> Fault {
+        let of_crash = self.extras.as_ref().and_then(|extras| extras.fault);
+        of_crash.unwrap_or_else(|| self.code.consequences().fault)
     }
 
     /// Whether the failure is a mistake of the code that called an event or a function of the context (spec E6). A host in another

@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use http::Method;
+use pointwork_core::one_line;
 use serde::Deserialize;
 
 use super::RemoteArgs;
@@ -17,7 +18,8 @@ Examples:
   pointwork modules --json | jq '.[].digest'
 
 A state is `serving`, `on-trial` (a new version, which the previous one replaces if its calls fail more often) or
-`held-back` (its instances cannot be created or most of its handlers crash, and its calls are refused for a while).";
+`held-back` (its instances cannot be created or most of its handlers crash, and its calls are refused for a while).
+Below the table stands each handler and listener whose calls crashed so often that they are refused for a while.";
 
 /// The options of `pointwork modules`.
 #[derive(Debug, clap::Args)]
@@ -37,6 +39,16 @@ struct ModuleRow {
     since: u64,
     previous: Option<String>,
     usage: Usage,
+    #[serde(default, rename = "held-back")]
+    held_back: Vec<HeldBackHandler>,
+}
+
+/// A handler or a listener that is held back.
+#[derive(Debug, Deserialize)]
+struct HeldBackHandler {
+    name: String,
+    /// Milliseconds until calls are let through.
+    rest: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,11 +83,31 @@ pub(crate) fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<()> {
         "EXCEPTIONS",
         "IN FLIGHT",
     ];
+    let held_back: Vec<_> = rows.iter().flat_map(ModuleRow::held_back).collect();
     terminal.line(table::columns(titles, rows.into_iter().map(ModuleRow::columns)));
+    for line in held_back {
+        terminal.line(line);
+    }
     Ok(())
 }
 
 impl ModuleRow {
+    /// A line for each of its handlers and listeners that is held back.
+    fn held_back(&self) -> impl Iterator<Item = String> {
+        self.held_back.iter().map(|HeldBackHandler { name, rest }| {
+            let module = &self.name;
+            let until = match rest {
+                0 => "a few calls at a time are let through until one does not crash".to_owned(),
+                rest => format!("calls are refused for another {:.1} s", *rest as f64 / 1000.0),
+            };
+            one_line(
+                &format!("{module}: `{name}` crashed in many calls; {until}"),
+                usize::MAX,
+            )
+            .to_string()
+        })
+    }
+
     fn columns(self) -> [String; 10] {
         let previous = self.previous.as_deref().map_or("-", short);
         [
@@ -96,4 +128,28 @@ impl ModuleRow {
 /// The beginning of a digest, which is enough to distinguish versions.
 pub(super) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handlers_that_are_held_back_have_a_line() {
+        let row = r#"{
+            "name": "shop", "digest": "d", "form": "sync", "state": "serving", "since": 0, "previous": null,
+            "usage": {"calls": 9, "crashes": 5, "exceptions": 0, "in-flight": 0},
+            "held-back": [
+                {"name": "Shop.hog", "state": "open", "rest": 484},
+                {"name": "shop:pay", "state": "half-open", "rest": 0}
+            ]
+        }"#;
+        let row: ModuleRow = serde_json::from_str(row).expect("a module");
+        let lines: Vec<_> = row.held_back().collect();
+        let expected = [
+            "shop: `Shop.hog` crashed in many calls; calls are refused for another 0.5 s",
+            "shop: `shop:pay` crashed in many calls; a few calls at a time are let through until one does not crash",
+        ];
+        assert_eq!(lines, expected);
+    }
 }

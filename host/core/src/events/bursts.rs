@@ -26,7 +26,7 @@ pub(crate) struct Bursts(Arc<Mutex<HashMap<BurstKey, u64>>>);
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum BurstKey {
     /// A limit or the code of a failure, and the module or event that hit it.
-    Refused { limit: String, of: String },
+    Refused { limit: String, of: String, fault: Fault },
     /// The label of a code, the party at fault, and the route.
     Failed {
         code: &'static str,
@@ -39,11 +39,22 @@ impl Bursts {
     /// Logs a crash. Of a burst of refusals the first one is logged, and then their number.
     pub(crate) fn log(&self, crash: &Crash, executor: &Arc<dyn Executor>) {
         let (limit, module) = (crash.limit.as_deref(), crash.module.as_deref());
+        // The level of a line, by its party. A crash of a module is an error, too.
+        let fault = match crash.fault() {
+            Fault::Client => Fault::Client,
+            _ => Fault::Host,
+        };
         let is_refusal = crash.kind == CrashKind::Limit;
-        if is_refusal && !self.begins(limit.unwrap_or_default(), module.unwrap_or_default(), executor) {
+        let key = || BurstKey::Refused {
+            limit: limit.unwrap_or_default().to_owned(),
+            of: module.unwrap_or_default().to_owned(),
+            fault,
+        };
+        if is_refusal && !self.begins_of(key(), executor) {
             return;
         }
-        tracing::error!(
+        log_by_fault!(
+            fault,
             kind = ?crash.kind,
             adapter = crash.adapter,
             module,
@@ -58,7 +69,8 @@ impl Bursts {
     /// Whether a refusal by that limit is the first one of its burst. Otherwise it is counted.
     pub(crate) fn begins(&self, limit: &str, of: &str, executor: &Arc<dyn Executor>) -> bool {
         let (limit, of) = (limit.to_owned(), of.to_owned());
-        self.begins_of(BurstKey::Refused { limit, of }, executor)
+        let fault = Fault::Host;
+        self.begins_of(BurstKey::Refused { limit, of, fault }, executor)
     }
 
     /// Whether a failure of a route, by the label of its code, is the first one of its burst. Otherwise it is counted.
@@ -90,8 +102,8 @@ impl Bursts {
     async fn follow(&self, key: &BurstKey, executor: &dyn Executor) {
         while let Some(count) = self.next(key, executor).await {
             match key {
-                BurstKey::Refused { limit, of } => {
-                    tracing::error!(limit, of, count, "{count} more were refused within a second");
+                BurstKey::Refused { limit, of, fault } => {
+                    log_by_fault!(*fault, limit, of, count, "{count} more were refused within a second");
                 }
                 BurstKey::Failed { code, fault, route } => log_by_fault!(
                     *fault,

@@ -67,6 +67,8 @@ pub(crate) struct InstanceState {
     last_call_ended: Mutex<Option<Instant>>,
     /// Set when the instance is gone: the crash of every call that it did not end.
     pub(crate) end: SetOnce<Crash>,
+    /// The call that the crash is of, if that is known.
+    culprit: OnceLock<Arc<CallHistory>>,
 }
 
 /// A call that an instance took.
@@ -116,6 +118,7 @@ impl InstanceState {
             driver: OnceLock::default(),
             last_call_ended: Mutex::default(),
             end: SetOnce::default(),
+            culprit: OnceLock::default(),
         }
     }
 
@@ -260,7 +263,7 @@ impl InstanceState {
     /// Counts a crash of the instance against the culprit, or against the calls that run if the culprit is unknown.
     pub(super) fn blame<T>(&self, culprit: Option<Arc<CallHistory>>, crash: impl FnOnce(Blame<'_>) -> T) -> T {
         match culprit {
-            Some(culprit) => crash(Blame::Callee(&culprit)),
+            Some(culprit) => crash(Blame::Callee(self.culprit.get_or_init(|| culprit))),
             None => {
                 let calls = self.calls.lock();
                 let running = calls.iter().filter(|call| call.task.is_some());
@@ -269,6 +272,16 @@ impl InstanceState {
                 crash(Blame::OneOf(&running))
             }
         }
+    }
+
+    /// The crash of a call of that history, which ended with the instance. Only the report of the call that crashed has the details.
+    pub(super) fn crash_of(&self, history: &CallHistory, end: &Crash) -> Crash {
+        let mut crash = end.clone();
+        if let Some(culprit) = self.culprit.get().filter(|culprit| !culprit.shares_handler(history)) {
+            let cause = crash.message.lines().next().unwrap_or_default();
+            crash.message = format!("a call of `{}` in the same instance crashed: {cause}", culprit.name);
+        }
+        crash
     }
 
     /// Whether another thread runs calls in it at this moment.

@@ -57,6 +57,9 @@ struct Enqueued {
     instance: Option<Arc<InstanceState>>,
 }
 
+/// An instance that ended before a call of it did, and the history of the call.
+type EndedWithInstance = (Arc<InstanceState>, Shard<Arc<CallHistory>>);
+
 impl AsyncPool {
     pub(crate) fn new(pre: Arc<ModulePre>, threads: Arc<Threads>) -> Self {
         Self {
@@ -84,14 +87,14 @@ impl AsyncPool {
             Ok(output) => output,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
-        let instance = match output {
+        let (instance, history) = match output {
             Ok(output) => return output,
-            Err(instance) => instance,
+            Err(ended) => ended,
         };
         // The call is dropped a moment before the instance's end is known.
         let end = within(&*self.threads, self.threads.now() + GRACE, instance.end.wait()).await;
         let end = match end {
-            Some(end) => end.clone(),
+            Some(end) => instance.crash_of(&history, end),
             // The thread that would tell ends with the application.
             None if self.pre.cut.is_cancelled() => drained(&self.pre),
             None => crash(&self.pre, CrashKind::Trap, "the instance ended"),
@@ -99,8 +102,8 @@ impl AsyncPool {
         C::crashed(end)
     }
 
-    /// The output of a call, or the instance that ended before it.
-    async fn output<C: Call>(self: &Arc<Self>, call: C) -> Result<Result<C::Output, Arc<InstanceState>>, Overload> {
+    /// The output of a call; or the instance that ended before it, and the history of the call.
+    async fn output<C: Call>(self: &Arc<Self>, call: C) -> Result<Result<C::Output, EndedWithInstance>, Overload> {
         let slot = self.pre.version.streams.take_if(call.streams()).await?;
         let (sender, output) = oneshot::channel();
         let shared = Arc::<SharedCall>::default();
@@ -133,7 +136,7 @@ impl AsyncPool {
         let output = place.wait(waits).await?;
         match (output, place.shared.taken_by.get()) {
             (Some(output), _) => Ok(Ok(output)),
-            (None, Some(instance)) => Ok(Err(instance.clone())),
+            (None, Some(instance)) => Ok(Err((instance.clone(), place.history.clone()))),
             // It was in the queue for too long.
             (None, None) => Err(Overload::Instances),
         }

@@ -37,6 +37,13 @@ pub(crate) struct CallHistory {
     pub(super) ended: EndedCalls,
 }
 
+impl CallHistory {
+    /// Whether both are of calls of one handler.
+    pub(crate) fn shares_handler(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.handler, &other.handler)
+    }
+}
+
 impl Deref for CallHistory {
     type Target = Arc<HandlerHistory>;
 

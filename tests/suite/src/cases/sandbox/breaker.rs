@@ -157,6 +157,9 @@ async fn a_crash_counts_against_no_neighbour(harness: Harness) -> Result<()> {
         if end == End::Trap {
             traps(&live, 1).await?;
             assert_eq!(waits.await??.status, 500);
+            let cause = "a call of `Things.trap` in the same instance crashed: ";
+            let lines = harness.logs().containing(cause, 2).await?;
+            assert!(lines.iter().all(|line| line.text.contains("/waits")), "{lines:#?}");
         } else {
             let trap = ask("/trap");
             until("the other suspect has to wait", || {
