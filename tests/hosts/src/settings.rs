@@ -11,7 +11,7 @@ pub(crate) fn of_app(limits: &Limits) -> Value {
     let mut told = Map::new();
     let mut tell = |key: &str, value: Value| drop(told.insert(key.to_owned(), value));
     // As in the suite's own applications: the pool reserves address space for each instance that it may hold.
-    tell("max-instances", json!(100));
+    tell("max-instances", json!(limits.max_instances.unwrap_or(100)));
     // Some cases keep a request for ever.
     tell("shutdown-grace", json!("2s"));
     if let Some(deadline) = limits.deadline {

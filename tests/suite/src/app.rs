@@ -91,7 +91,7 @@ fn options(limits: &Limits, time: Option<&TestClock>) -> AppOptions {
     options.clock = time.map(TestClock::clock).unwrap_or_default();
     // The pool reserves address space for each instance that it may hold, and as many cases run at a time as there are
     // cores, each with an application or two.
-    options.max_instances = 100;
+    options.max_instances = limits.max_instances.unwrap_or(100);
     if crate::languages::is_interpreted() {
         // The interpreter of Python takes a debug build half a minute, and other cases run as well.
         options.compile.time = Duration::from_secs(300);

@@ -207,6 +207,8 @@ pub struct Limits {
     pub memory: Option<usize>,
     /// The number of instances of a module.
     pub instances: Option<usize>,
+    /// The number of instances of all modules together.
+    pub max_instances: Option<u32>,
     /// The number of emitted events that wait for one listener.
     pub event_queue: Option<usize>,
     /// The time of a listener for one emitted event.

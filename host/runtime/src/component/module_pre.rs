@@ -12,6 +12,7 @@ use crate::component::inspect::Form;
 use crate::component::pool_account::Tenancy;
 use crate::guest::memory::MAX_HANDLES;
 use crate::guest::{Guest, VersionState};
+use crate::scheduling::held_places::HandlerShare;
 use crate::scheduling::meter::{is_limit_used, slice_used};
 use crate::variables::Values;
 
@@ -43,6 +44,15 @@ pub(crate) struct ModulePre {
 }
 
 impl ModulePre {
+    /// The share of a handler with slow calls in the instances that the module can have.
+    pub(crate) fn handler_share(&self) -> HandlerShare {
+        let limits = &self.version.limits;
+        HandlerShare {
+            of: limits.instances.min(self.tenancy.attainable()),
+            in_flight: limits.in_flight,
+        }
+    }
+
     /// A store for one instance. A guest yields at the end of its time slice.
     ///
     /// # Errors

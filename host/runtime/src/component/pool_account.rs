@@ -64,6 +64,8 @@ struct Tenant {
     most: usize,
     held: usize,
     pools: Weak<dyn IdleInstances>,
+    /// See [`Tenancy::attainable`].
+    attainable: Arc<AtomicUsize>,
 }
 
 /// Instances that wait for a call.
@@ -85,6 +87,7 @@ pub(crate) enum Freed {
 /// The place of a version in the account.
 pub(crate) struct Tenancy {
     account: Arc<PoolAccount>,
+    attainable: Arc<AtomicUsize>,
 }
 
 /// The right to one instance, until it is dropped.
@@ -151,8 +154,10 @@ impl PoolAccount {
         let required = component.resources_required().map_or([memories, tables], |required| {
             [required.num_memories as usize, required.num_tables as usize]
         });
-        let account = self.clone();
-        let tenancy = Arc::new(Tenancy { account });
+        let tenancy = Arc::new(Tenancy {
+            account: self.clone(),
+            attainable: Arc::default(),
+        });
         let tenant = Tenant {
             address: tenancy.address(),
             module: module.clone(),
@@ -162,6 +167,7 @@ impl PoolAccount {
             most: instances.saturating_mul(2),
             held: 0,
             pools: Weak::<NoInstances>::new(),
+            attainable: tenancy.attainable.clone(),
         };
         let joining = async {
             loop {
@@ -220,7 +226,24 @@ impl PoolAccount {
             return Err((0..share).rev().find(|&count| fits(count)).unwrap_or_default());
         }
         tenants.push(tenant.clone());
+        self.share_out(&tenants);
         Ok(())
+    }
+
+    /// Tells each version how many instances the pool can give it beside the shares of the other versions.
+    fn share_out(&self, tenants: &[Tenant]) {
+        let shares = |tenant: &Tenant| times(tenant.size, tenant.share());
+        let all = tenants.iter().map(shares).fold(Size::default(), plus);
+        for tenant in tenants {
+            let own = shares(tenant);
+            let room = self.room();
+            let counts = (0..room.len()).map(|kind| {
+                let left = room[kind].saturating_sub(all[kind] - own[kind]);
+                left.checked_div(tenant.size[kind]).unwrap_or(usize::MAX)
+            });
+            let count = counts.min().unwrap_or_default();
+            tenant.attainable.store(count.max(tenant.share()), Ordering::Relaxed);
+        }
     }
 
     fn next_freed(&self) -> NextFreed<'_> {
@@ -239,8 +262,10 @@ impl Tenancy {
 
     /// The same version without a share and without instances.
     pub(super) fn fresh(&self) -> Arc<Self> {
-        let account = self.account.clone();
-        let tenancy = Arc::new(Self { account });
+        let tenancy = Arc::new(Self {
+            account: self.account.clone(),
+            attainable: Arc::default(),
+        });
         let mut tenants = self.account.tenants.lock();
         let own = tenants.iter().find(|tenant| tenant.address == self.address());
         let fresh = own.map(|own| Tenant {
@@ -248,9 +273,11 @@ impl Tenancy {
             is_current: false,
             held: 0,
             pools: Weak::<NoInstances>::new(),
+            attainable: tenancy.attainable.clone(),
             ..own.clone()
         });
         tenants.extend(fresh);
+        self.account.share_out(&tenants);
         drop(tenants);
         tenancy
     }
@@ -263,6 +290,7 @@ impl Tenancy {
     /// Whether the version is current, and has its share.
     pub(crate) fn set_current(&self, is_current: bool) {
         self.change(|tenant| tenant.is_current = is_current);
+        self.account.share_out(&self.account.tenants.lock());
         self.account.tell();
     }
 
@@ -321,6 +349,11 @@ impl Tenancy {
         self.account.tell();
     }
 
+    /// The number of instances that the pool can give the version while all other versions have their shares.
+    pub(crate) fn attainable(&self) -> usize {
+        self.attainable.load(Ordering::Relaxed)
+    }
+
     /// Whether the versions of the module together hold the most instances that they may.
     pub(crate) fn holds_most(&self) -> bool {
         let tenants = self.account.tenants.lock();
@@ -343,7 +376,10 @@ impl Tenancy {
 impl Drop for Tenancy {
     fn drop(&mut self) {
         let address = self.address();
-        self.account.tenants.lock().retain(|tenant| tenant.address != address);
+        let mut tenants = self.account.tenants.lock();
+        tenants.retain(|tenant| tenant.address != address);
+        self.account.share_out(&tenants);
+        drop(tenants);
         self.account.tell();
     }
 }

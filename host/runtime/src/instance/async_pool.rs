@@ -21,7 +21,6 @@ use crate::guest::spans::TaskSpan;
 use crate::scheduling::admission::InFlight;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::driver_slot::DriverSlot;
-use crate::scheduling::held_places::{can_be_taken, most_instances};
 use crate::scheduling::meter::{Metered, is_slice_used, run_to_end};
 use crate::scheduling::threads::{Priority, Threads};
 
@@ -219,15 +218,15 @@ impl AsyncPool {
 
     /// Whether slow calls of a handler hold as many places as they may, if so many instances exist.
     fn is_taken_by(&self, history: &CallHistory, instances: usize) -> bool {
-        let limits = &self.pre.version.limits;
-        !self.is_inner && can_be_taken(limits, instances) && history.holds_its_share(limits, self.threads.now())
+        let share = self.pre.handler_share();
+        !self.is_inner && share.can_be_held(instances) && history.holds_its_share(share, self.threads.now())
     }
 
     /// The queue of a call. One that computes for long would hold up others, which need an instance beside its own.
     fn queue_of(&self, history: &CallHistory) -> Queue {
         if history.crashes_often() {
             Queue::Alone
-        } else if history.computes_long() && self.pre.version.limits.instances > 1 {
+        } else if history.computes_long() && self.pre.handler_share().is_a_part() {
             Queue::Long
         } else {
             Queue::Shared
@@ -335,12 +334,12 @@ impl AsyncPool {
     /// Calls that compute for long have the instances that serve them already; then an idle one, a new one, or the one with the fewest
     /// calls, as long as the other calls have a quarter of the instances.
     fn choose_for_long(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
-        let limits = &self.pre.version.limits;
+        let (limits, share) = (&self.pre.version.limits, self.pre.handler_share());
         let first = self.first(state, Queue::Long);
         for instance in &state.open {
             if instance.in_flight() == 0 && first.is_none() {
                 instance.serve_any();
-            } else if instance.mixes_calls() && limits.instances > 1 && state.for_long() < most_instances(limits) {
+            } else if instance.mixes_calls() && share.is_a_part() && state.for_long() < share.instances() {
                 // Its other calls end there, and no further one begins.
                 instance.serve_long();
             }
@@ -354,7 +353,7 @@ impl AsyncPool {
         if let Some(instance) = open.find(|instance| has_room(instance, true)) {
             return Some(instance.clone());
         }
-        if state.for_long() >= most_instances(limits) {
+        if state.for_long() >= share.instances() {
             return None;
         }
         let others = state.open.iter().filter(|instance| has_room(instance, false));

@@ -10,7 +10,6 @@ use crate::guest::Guest;
 use crate::guest::limiter::Exceeded;
 use crate::guest::stream_permits::NoPermit;
 use crate::scheduling::call_history::CallHistory;
-use crate::scheduling::held_places::most_instances;
 
 /// What a crash counts against.
 #[derive(Clone, Copy)]
@@ -137,8 +136,8 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
             "instances",
             format!(
                 "slow calls of the handler hold {} of {} instances, the most that they may, and none of them ended within {:?}",
-                most_instances(limits),
-                limits.instances,
+                pre.handler_share().instances(),
+                pre.handler_share().of,
                 limits.queue_wait
             ),
         ),

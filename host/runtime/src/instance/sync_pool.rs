@@ -22,7 +22,7 @@ use crate::guest::stream_permits::StreamPermit;
 use crate::scheduling::admission::InFlight;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
-use crate::scheduling::held_places::{HeldPlaces, can_be_taken};
+use crate::scheduling::held_places::HeldPlaces;
 use crate::scheduling::meter::is_slice_used;
 use crate::scheduling::threads::Threads;
 
@@ -190,9 +190,10 @@ impl SyncPool {
 
     /// Whether slow calls of a handler hold as many instances as they may.
     fn is_taken_by(&self, history: &CallHistory) -> bool {
-        let limits = &self.pre.version.limits;
-        let exist = limits.instances.saturating_sub(self.permits.available_permits());
-        !self.is_inner && can_be_taken(limits, exist) && history.holds_its_share(limits, self.threads.now())
+        let share = self.pre.handler_share();
+        let limit = self.pre.version.limits.instances;
+        let exist = limit.saturating_sub(self.permits.available_permits());
+        !self.is_inner && share.can_be_held(exist) && history.holds_its_share(share, self.threads.now())
     }
 
     /// An instance for a call. A call that is likely to crash gets one that serves no other call: idle ones are left to the

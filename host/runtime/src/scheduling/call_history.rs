@@ -11,10 +11,9 @@ use pointwork_core::{Clock, Sharded};
 
 use crate::Breaker;
 use crate::call_counts::CallCountsByName;
-use crate::limits::ModuleLimits;
 use crate::scheduling::breaker::{BreakerState, CircuitBreaker, Opened};
 use crate::scheduling::ended_calls::EndedCalls;
-use crate::scheduling::held_places::HeldPlaces;
+use crate::scheduling::held_places::{HandlerShare, HeldPlaces};
 use crate::scheduling::status::{HeldBack, HeldBackState};
 
 /// The interval of [`CallHistories::tick`].
@@ -137,8 +136,8 @@ impl HandlerHistory {
     }
 
     /// Whether slow calls hold as many places in instances as they may, so that the next call has to wait.
-    pub(crate) fn holds_its_share(&self, limits: &ModuleLimits, now: Instant) -> bool {
-        self.places.are_taken(limits, now, self.computes_long())
+    pub(crate) fn holds_its_share(&self, share: HandlerShare, now: Instant) -> bool {
+        self.places.are_taken(share, now, self.computes_long())
     }
 
     /// The places in instances that the calls hold.

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use pointwork_core::{Shard, Sharded};
 use tokio::sync::{Mutex as Line, MutexGuard, Notify};
 
-use crate::limits::ModuleLimits;
 use crate::scheduling::call_history::CallHistory;
 
 /// A call that is older makes its handler slow.
@@ -43,19 +42,35 @@ pub(crate) struct HeldPlace {
     held: Held,
 }
 
-/// The most places that a handler with slow calls has.
-fn most(limits: &ModuleLimits) -> usize {
-    most_instances(limits).saturating_mul(limits.in_flight)
+/// The part of a module's instances that a handler with slow calls may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandlerShare {
+    /// The instances that the module can have.
+    pub(crate) of: usize,
+    /// The calls that share an instance.
+    pub(crate) in_flight: usize,
 }
 
-/// Whether the calls of one handler can have taken its places, if so many instances exist.
-pub(crate) fn can_be_taken(limits: &ModuleLimits, instances: usize) -> bool {
-    limits.instances > 1 && instances >= most_instances(limits)
-}
+impl HandlerShare {
+    /// The most instances.
+    pub(crate) fn instances(self) -> usize {
+        (self.of.saturating_mul(3) / 4).max(1)
+    }
 
-/// The most instances that a handler with slow calls has.
-pub(crate) fn most_instances(limits: &ModuleLimits) -> usize {
-    (limits.instances.saturating_mul(3) / 4).max(1)
+    /// The most places.
+    fn places(self) -> usize {
+        self.instances().saturating_mul(self.in_flight)
+    }
+
+    /// Whether something is left for the other handlers.
+    pub(crate) fn is_a_part(self) -> bool {
+        self.of > 1
+    }
+
+    /// Whether the calls of one handler can hold its share, if so many instances exist.
+    pub(crate) fn can_be_held(self, instances: usize) -> bool {
+        self.is_a_part() && instances >= self.instances()
+    }
 }
 
 impl HeldPlaces {
@@ -72,7 +87,7 @@ impl HeldPlaces {
     }
 
     /// Whether the calls hold as many places as slow calls may, and one of them is older than [`SLOW`], or they `compute_long`.
-    pub(super) fn are_taken(&self, limits: &ModuleLimits, now: Instant, compute_long: bool) -> bool {
+    pub(super) fn are_taken(&self, share: HandlerShare, now: Instant, compute_long: bool) -> bool {
         let (mut places, mut is_slow) = (0, compute_long);
         for held in self.held.all() {
             for held in held.lock().iter() {
@@ -80,7 +95,7 @@ impl HeldPlaces {
                 is_slow |= now.saturating_duration_since(held.since) > SLOW;
             }
         }
-        is_slow && places >= most(limits)
+        is_slow && places >= share.places()
     }
 
     /// Whether calls wait for an instance.
@@ -170,49 +185,52 @@ mod tests {
         Sharded::of(Arc::<CallHistory>::default()).local().clone()
     }
 
+    fn share(of: usize, in_flight: usize) -> HandlerShare {
+        HandlerShare { of, in_flight }
+    }
+
     #[test]
     fn a_slow_handler_has_three_quarters_of_the_instances() {
         for (instances, expected) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (8, 6), (128, 96)] {
-            let limits = ModuleLimits::new().instances(instances);
-            assert_eq!(most_instances(&limits), expected, "{instances}");
+            assert_eq!(share(instances, 1).instances(), expected, "{instances}");
         }
     }
 
     #[test]
     fn places_are_taken_once_a_call_is_slow() {
         let (time, history) = (TestClock::new(), history());
-        let limits = ModuleLimits::new().instances(4).in_flight(1);
+        let share = share(4, 1);
         let now = || time.clock().now();
         let held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, 1, now())).collect();
-        assert!(!history.holds_its_share(&limits, now()), "none is slow");
+        assert!(!history.holds_its_share(share, now()), "none is slow");
         time.advance_blocking(SLOW);
-        assert!(!history.holds_its_share(&limits, now()), "not yet");
+        assert!(!history.holds_its_share(share, now()), "not yet");
         time.advance_blocking(Duration::from_millis(1));
-        assert!(history.holds_its_share(&limits, now()));
+        assert!(history.holds_its_share(share, now()));
         let further = HeldPlaces::hold(&history, 1, now());
         drop(held);
-        assert!(!history.holds_its_share(&limits, now()), "one is left");
+        assert!(!history.holds_its_share(share, now()), "one is left");
         drop(further);
     }
 
     #[test]
     fn places_are_taken_by_calls_that_compute() {
         let (time, history) = (TestClock::new(), history());
-        let limits = ModuleLimits::new().instances(4).in_flight(8);
+        let share = share(4, 8);
         let now = || time.clock().now();
         let _held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, 8, now())).collect();
-        assert!(!history.holds_its_share(&limits, now()));
+        assert!(!history.holds_its_share(share, now()));
         history.computed_long();
-        assert!(history.holds_its_share(&limits, now()));
+        assert!(history.holds_its_share(share, now()));
     }
 
     #[test]
     fn calls_wait_in_line_for_places() {
         let (time, history) = (TestClock::new(), history());
-        let limits = ModuleLimits::new().instances(1).in_flight(1);
+        let share = share(1, 1);
         history.computed_long();
         let held = HeldPlaces::hold(&history, 1, time.clock().now());
-        let taken = || history.holds_its_share(&limits, time.clock().now());
+        let taken = || history.holds_its_share(share, time.clock().now());
         let turn = async || {
             let turn = history.places.turn().await;
             turn.until_free(taken).await;

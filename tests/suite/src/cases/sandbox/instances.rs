@@ -247,11 +247,20 @@ async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Re
 }
 
 async fn slow_calls_leave_a_quarter_of_the_instances_to_other_routes(harness: Harness) -> Result<()> {
-    for form in Flavor::MODULES {
+    // What counts is the number of instances that the module can have: its limit, or that of the pool.
+    let numbers = [(4, None), (128, Some(4))];
+    for (form, (instances, max_instances)) in Flavor::MODULES
+        .into_iter()
+        .flat_map(|form| numbers.map(|of| (form, of)))
+    {
         let (gate, time) = (watch::Gate::new(), TestClock::new());
-        let limits = ModuleLimits::new().instances(4).in_flight(1).queue(4);
+        let limits = ModuleLimits::new().instances(instances).in_flight(1).queue(4);
         let options = ModuleOptions::new().limits(limits);
-        let live = harness.start(counting(form, options, &gate).timed(&time)).await?;
+        let app = counting(form, options, &gate).timed(&time).limits(Limits {
+            max_instances,
+            ..Limits::default()
+        });
+        let live = harness.start(app).await?;
         let client = *live;
         let ask = || tokio::spawn(async move { client.get("/held").await });
         let mut held: Vec<_> = (0..3).map(|_| ask()).collect();
