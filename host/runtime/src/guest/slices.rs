@@ -11,7 +11,7 @@ use wasmtime::{Result, StoreContextMut};
 use super::Guest;
 use super::limiter::Exceeded;
 use super::spans::task_of_code;
-use crate::scheduling::meter::{SLICE, is_limit_used};
+use crate::scheduling::meter::{NORMAL_PRIORITY, SLICE, is_limit_used};
 
 /// The slices that a call may use up after its client left, to clean up. It may use the first one in part.
 const CLEANUP: u32 = 10;
@@ -34,14 +34,19 @@ pub(crate) fn slice_ended(store: &mut StoreContextMut<'_, Guest>) -> Result<Slic
     let call = task_of_code(store)?;
     let guest = store.data_mut();
     let tasks = &mut guest.tasks;
-    let slice = Slice::ends(call);
+    let mut slice = Slice::ends(call);
     let last = tasks.last_slice.take();
     let (Some(id), Some(task)) = (call, tasks.task(call)) else {
         return Ok(call.map_or(SliceOf::Call, |_| SliceOf::EndedCall));
     };
-    let is_long = last.is_some_and(|last| slice.goes_on_from(&last));
-    if is_long {
+    let before = last.filter(|last| slice.goes_on_from(last));
+    let is_long = before.is_some();
+    if let Some(before) = before {
+        slice.before = before.before.saturating_add(1);
         task.history.computed_long();
+        if SLICE.saturating_mul(slice.before) >= NORMAL_PRIORITY {
+            task.history.used_normal_priority();
+        }
     }
     let is_over = task.state.cleanup.is_over(slice);
     tasks.last_slice = Some(slice);
@@ -119,6 +124,8 @@ pub(super) struct Slice {
     call: Option<GuestTaskId>,
     thread: ThreadId,
     processor_time: Duration,
+    /// The number of slices before this one in which the call computed without a pause.
+    before: u32,
 }
 
 impl Slice {
@@ -127,6 +134,7 @@ impl Slice {
             call,
             thread: thread::current().id(),
             processor_time: ThreadTime::now().as_duration(),
+            before: 0,
         }
     }
 

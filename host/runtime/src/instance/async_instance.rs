@@ -146,6 +146,18 @@ impl InstanceState {
         self.has_long_call.store(false, Ordering::Relaxed);
     }
 
+    /// Whether its guest has not let go of the processor for several slices.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether a call of that handler may be the one that keeps the guest busy: a call of the handler runs, and no call is known to loop.
+    pub(super) fn may_be_kept_busy_by(&self, history: &CallHistory) -> bool {
+        let calls = self.calls.lock();
+        let mut of_handler = calls.iter().filter(|call| call.history.shares_handler(history));
+        of_handler.next().is_some() && !calls.iter().any(|call| call.history.loops())
+    }
+
     /// Whether it serves calls beside one that computed for long.
     pub(super) fn mixes_calls(&self) -> bool {
         self.has_long_call.load(Ordering::Relaxed) && !self.is_for_long()
@@ -153,7 +165,7 @@ impl InstanceState {
 
     /// The calls that it can take now, of those that compute for long or of the others.
     pub(super) fn room(&self, of_long: bool, limits: &ModuleLimits) -> usize {
-        if self.busy.load(Ordering::Relaxed) || self.is_closed() || self.is_for_long() != of_long {
+        if self.is_busy() || self.is_closed() || self.is_for_long() != of_long {
             return 0;
         }
         let calls = limits.reuse.saturating_sub(self.served.load(Ordering::Relaxed));

@@ -190,6 +190,8 @@ impl AsyncPool {
             counted: None,
         });
         let [shared, long] = self.choose(state);
+        let is_moved = queue == Queue::Long && state.long.back().is_none_or(|last| last.number != number);
+        let queue = if is_moved { Queue::Shared } else { queue };
         let (instance, room) = match queue {
             Queue::Shared => (shared, state.room(false, &self.pre)),
             Queue::Long => (long, state.room(true, &self.pre)),
@@ -291,6 +293,11 @@ impl AsyncPool {
             // Its end makes room.
             state.close_an_idle_one();
         }
+        let is_wanted = self.first(state, Queue::Long).is_some();
+        state.assign_long(self.pre.handler_share(), is_wanted);
+        if state.for_long() >= self.pre.handler_share().instances() && state.room(true, &self.pre) == 0 {
+            state.share_calls_without_loops();
+        }
         let long = self.choose_for_long(state);
         while state.queue.len() > state.room(false, &self.pre) && self.start_from(state, Queue::Shared) {}
         if state.lacks_room && !std::mem::replace(&mut state.waits_for_room, true) {
@@ -335,16 +342,7 @@ impl AsyncPool {
     /// calls, as long as the other calls have a quarter of the instances.
     fn choose_for_long(self: &Arc<Self>, state: &mut PoolState) -> Option<Arc<InstanceState>> {
         let (limits, share) = (&self.pre.version.limits, self.pre.handler_share());
-        let first = self.first(state, Queue::Long);
-        for instance in &state.open {
-            if instance.in_flight() == 0 && first.is_none() {
-                instance.serve_any();
-            } else if instance.mixes_calls() && share.is_a_part() && state.for_long() < share.instances() {
-                // Its other calls end there, and no further one begins.
-                instance.serve_long();
-            }
-        }
-        let first = first?;
+        let first = self.first(state, Queue::Long)?;
         let body = state.long[first].call.body();
         let has_room = |instance: &&Arc<InstanceState>, of_long| {
             instance.room(of_long, limits) > 0 && instance.has_memory(body, limits)
@@ -548,9 +546,10 @@ async fn noticed<T>(
                 "an instance was retired: code that went on after its calls used {cpu:?} (`cpu`)"
             );
         }
-        // Calls that it did not take go to others; it takes calls that wait once its guest let go of the processor.
-        if (changed || retired)
-            && let Some(pool) = pool.upgrade()
+        // Calls that it did not take go to others; it takes calls that wait once its guest let go of the processor. Which call loops
+        // is known a few slices later.
+        if let Some(pool) = pool.upgrade()
+            && (changed || retired || busy && pool.queued.load(Ordering::Relaxed) > 0)
         {
             pool.distribute();
         }

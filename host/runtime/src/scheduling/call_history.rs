@@ -106,9 +106,14 @@ impl HandlerHistory {
         self.crashing.store(MEMORY, Ordering::Relaxed);
     }
 
-    /// A call used up its time at normal priority.
-    pub(crate) fn looped(self: &Arc<Self>) -> LoopingCall {
+    /// A call used up its time at normal priority. It counts as looping for a while.
+    pub(crate) fn used_normal_priority(&self) {
         self.loops.store(MEMORY, Ordering::Relaxed);
+    }
+
+    /// A call used up its time at normal priority. It counts as looping until the result is dropped.
+    pub(crate) fn looped(self: &Arc<Self>) -> LoopingCall {
+        self.used_normal_priority();
         self.looping.fetch_add(1, Ordering::Relaxed);
         LoopingCall(self.clone())
     }

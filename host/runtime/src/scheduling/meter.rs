@@ -26,7 +26,7 @@ pub(crate) const SLICE: Duration = Duration::from_millis(10);
 ///
 /// A call of a handler that is known to loop has one slice. One whose calls often crash has nothing, since each crash
 /// costs a new instance.
-const NORMAL_PRIORITY: Duration = Duration::from_millis(50);
+pub(crate) const NORMAL_PRIORITY: Duration = Duration::from_millis(50);
 
 /// A slice at low priority that took so long, and hardly any processor time, found the processors taken by others.
 const STARVED: Duration = Duration::from_millis(200);
