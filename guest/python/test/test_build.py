@@ -97,6 +97,79 @@ LISTENER = "@channel('a')\nclass A:\n    @on('b')\n    def b(self, n: complex): 
             "bad.py:2: `user`: the parameter `x`: `complex` has no form in JSON, expected a dataclass",
         ),
         (LISTENER, "bad.py:4: `A.b`: the payload: `complex` has no form in JSON, expected a dataclass"),
+        (
+            f"{CLASS}    @get('{{id}}', status=99)\n    def a(self): ...\n    @get(guards=[1])\n    def b(self): ...\n{APP}",
+            "bad.py:4: `A.a` has `{id}` in the path `{id}`, which is no parameter: expected `:id`\n"
+            "bad.py:4: `A.a` has the status 99, expected 200 to 599\n"
+            "bad.py:6: `guards` of `A.b` has `1`, expected a function",
+        ),
+        (
+            f"@controller('{{id}}', guards=[1])\nclass A:\n    @get()\n    def a(self): ...\n{APP}",
+            "bad.py:2: `A` has `{id}` in the path `{id}`, which is no parameter: expected `:id`\n"
+            "bad.py:2: `guards` of `A` has `1`, expected a function",
+        ),
+        (
+            f"def made(error, ctx): ...\n{CLASS}    @get()\n    def a(self): ...\n"
+            "app = Module(controllers=[A], errors={404: made})\n",
+            "bad.py:2: `errors` of the module has the key `404`, expected a class of exceptions",
+        ),
+        (
+            f"{CLASS}    @get()\n    def a(self): ...\napp = Module(controllers=[A], guards=[1])\n",
+            "bad.py:6: `guards` of the module has `1`, expected a function",
+        ),
+        (
+            f"{CLASS}    @get()\n    def a(self) -> complex: ...\n{APP}",
+            "bad.py:4: `A.a`: the returned type: `complex` has no form in JSON",
+        ),
+        (
+            f"def steps():\n    yield\n@controller('a', guards=[steps])\nclass A:\n    @get()\n    def a(self): ...\n{APP}",
+            "bad.py:2: the guard `steps` of `A.a` is a generator, expected a function that returns its value",
+        ),
+        (
+            f"def steps():\n    yield\n{CLASS}    @get()\n    def a(self, x=Depends(steps)): ...\n{APP}",
+            "bad.py:2: the dependency `steps` of `A.a` is a generator, expected a function that returns its value",
+        ),
+        (
+            f"async def later(): ...\n{CLASS}    @get(guards=[later])\n    def a(self): ...\n{APP}",
+            "bad.py:2: the guard `later` of `A.a` is `async def` in a module of the synchronous form",
+        ),
+        (f"{CLASS}    @get()\n    def a(): ...\n{APP}", "bad.py:4: `A.a` has no `self`, expected it as the first parameter"),
+        (
+            f"{CLASS}    @get()\n    def a(self): ...\n    @get()\n    def b(self): ...\n{APP}",
+            "bad.py:6: the route GET /a is declared twice, by `A.a` and by `A.b`",
+        ),
+        (
+            f"{CLASS}    @get()\n    def a(self): ...\n    @get('b')\n    async def b(self): ...\n{APP}",
+            "bad.py:4: `A.b` is `async def` and `A.a` is `def`, expected one form in a module",
+        ),
+        (
+            "import functools\ndef kept(f):\n    @functools.wraps(f)\n    def inner(): ...\n    return inner\n"
+            f"@kept\ndef guard() -> None: ...\n@controller('a', guards=[guard])\nclass A:\n    @get()\n    def a(self): ...\n{APP}",
+            "bad.py:7: the guard `guard` is declared `-> None` and has a decorator",
+        ),
+        (f"{CLASS}    @get(after=[lambda: None])\n    def a(self): ...\n{APP}", "bad.py:4: the hook `<lambda>` takes "),
+        (
+            f"{CLASS}    @get()\n    def a(self): ...\napp = Module(controllers=[A], errors=lambda error: None)\n",
+            "bad.py:6: `errors` of the module has `<lambda>`, which cannot be called with the error and the context",
+        ),
+        (
+            f"{CLASS}    @get()\n    def a(self): ...\napp = Module(controllers=[A], errors={{KeyError: lambda: None}})\n",
+            "bad.py:6: `errors` of the module has `<lambda>`, which cannot be called with the error and the context",
+        ),
+        (
+            f"async def hook(outcome): ...\n{CLASS}    @get(after=[hook])\n    def a(self): ...\n{APP}",
+            "bad.py:2: the hook `hook` is `async def` in a module of the synchronous form",
+        ),
+        (
+            f"async def made(error, ctx): ...\n{CLASS}    @get()\n    def a(self): ...\n"
+            "app = Module(controllers=[A], errors=made)\n",
+            "bad.py:2: `errors` of the module has `made`, which is `async def` in a module of the synchronous form",
+        ),
+        (
+            "import nothing_of_that_name\n",
+            "bad.py:2: No module named 'nothing_of_that_name': install the package, which `requirements.txt` of a project "
+            "names, or add the file",
+        ),
     ],
 )
 def test_what_is_wrong_has_file_and_line(tmp_path: Path, source: str, expected: str) -> None:
@@ -189,17 +262,32 @@ def suppressed(ctx: BaseContext):
     with contextlib.suppress(KeyError):
         return {'GET': True}[ctx.method]
 quick = lambda: True
+def sometimes(function):
+    @functools.wraps(function)
+    def inner(ctx: BaseContext):
+        if ctx.method == 'GET':
+            return function(ctx)
+    return inner
+@sometimes
+def inside(ctx: BaseContext) -> bool:
+    return True
+class Method:
+    @sometimes
+    def check(self) -> bool:
+        return True
 """
-    names = "silent, bare, told, whole, raises, looped, Named(), suppressed, quick"
+    names = "silent, bare, told, whole, raises, looped, Named(), suppressed, quick, inside, "
+    names += "functools.partial(Method().check)"
     app = f"@controller('a', guards=[{names}])\nclass A:\n    @get()\n    async def a(self): ...\n{APP}"
-    (tmp_path / "guards.py").write_text(f"{HEAD}{guards}{app}")
+    (tmp_path / "guards.py").write_text(f"import contextlib, functools\n{HEAD}{guards}{app}")
     found = build(tmp_path / "guards.py", tmp_path / "guards.wasm", only_check=True).warnings
     told = "can end without a `return`, which refuses the request with 403: "
     told += "end it by `return True`, or declare it `-> None`"
     assert [one.rpartition("guards.py:")[2] for one in found] == [
-        f"3: the guard `silent` {told}",
-        f"6: the guard `bare` {told}",
-        f"35: the guard `looped` {told}",
-        f"39: the guard `Named.__call__` {told}",
-        f"41: the guard `suppressed` {told}",
+        f"4: the guard `silent` {told}",
+        f"7: the guard `bare` {told}",
+        f"36: the guard `looped` {told}",
+        f"40: the guard `Named.__call__` {told}",
+        f"42: the guard `suppressed` {told}",
+        f"47: the guard `sometimes.<locals>.inner` {told}",
     ]

@@ -2,10 +2,11 @@
 
 import asyncio
 import gc
+import re
 import sys
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -543,3 +544,182 @@ def test_exceptions_leave_no_memory() -> None:
     finally:
         tracemalloc.stop()
         gc.enable()
+
+
+def test_the_report_of_a_group_has_its_exceptions() -> None:
+    def raised(error: Any) -> Any:
+        try:
+            raise error
+        except Exception as caught:
+            return caught
+
+    inner = ExceptionGroup("inner", [raised(ValueError("b")), raised(TypeError("c"))])
+    try:
+        raise KeyError("cause")
+    except KeyError as cause:
+        inner.exceptions[1].__cause__ = cause
+    group = raised(ExceptionGroup("outer", [raised(KeyError("a")), inner]))
+    line = raised.__code__.co_firstlineno + 2
+    message = report_of(group).message
+    assert message == (
+        f"outer (2 sub-exceptions); 1: KeyError: 'a' at {__file__}:{line}; 2: ExceptionGroup: inner (2 sub-exceptions); "
+        f"2.1: ValueError: b at {__file__}:{line}; 2.2: TypeError: c at {__file__}:{line}; "
+        f"caused by KeyError: 'cause' at {__file__}:{line + 6}"
+    )
+    many = report_of(ExceptionGroup("many", [ValueError(str(number)) for number in range(10_000)])).message
+    assert "; 16: ValueError: 15; and more" in many and "16 " not in many.partition("; 16: ")[2]
+    deep: Exception = ValueError("deep")
+    for _ in range(500):
+        deep = ExceptionGroup("group", [deep])
+    assert report_of(deep).message.endswith("; and more")
+    caused = RuntimeError("all")
+    caused.__cause__ = group
+    assert "; caused by ExceptionGroup: outer (2 sub-exceptions) at " in report_of(caused).message
+    assert "; 2.1: ValueError: b at " in report_of(caused).message
+
+
+def test_repeated_frames_are_one() -> None:
+    def even(number: int) -> bool:
+        return number == 0 or odd(number - 1)
+
+    def odd(number: int) -> bool:
+        return even(number - 1)
+
+    try:
+        even(-1)
+    except RecursionError as error:
+        found = [(frame.function.rpartition(".")[2], frame.line) for frame in report_of(error).stack]
+    assert len(found) == 3
+    assert {name.partition(" ")[0] for name, _ in found} == {"even", "odd", "test_repeated_frames_are_one"}
+    assert all(re.fullmatch(r"(even|odd) … \d\d+ times", name) for name, _ in found[:2])
+
+
+@both
+def test_an_error_with_an_invalid_status_or_header_is_500_with_its_place_in_the_log(form: str) -> None:
+    class Odd(HttpError):
+        status = 200
+
+    def make(how: str) -> HttpError:
+        made: dict[str, Any] = {
+            "status": lambda: HttpError("odd", status=302),
+            "class": lambda: Odd("odd"),
+            "kind": lambda: HttpError("odd", status=cast(int, "404")),
+            "header": lambda: HttpError("odd", status=404, headers={"a b": "c"}),
+        }
+        found: HttpError = made[how]()
+        return found
+
+    @controller("now")
+    class Now:
+        @get("raised")
+        def raised(self, how: str) -> Any:
+            raise make(how)
+
+        @get("returned")
+        def returned(self, how: str) -> Any:
+            return make(how)
+
+        @get("sent")
+        def sent(self, how: str, ctx: Context) -> None:
+            ctx.send(make(how))
+
+    @channel("now")
+    class Listens:
+        @on("one")
+        def one(self, how: str) -> Any:
+            raise make(how)
+
+    @controller("later")
+    class Later:
+        @get("raised")
+        async def raised(self, how: str) -> Any:
+            raise make(how)
+
+        @get("returned")
+        async def returned(self, how: str) -> Any:
+            return make(how)
+
+        @get("sent")
+        async def sent(self, how: str, ctx: AsyncContext) -> None:
+            ctx.send(make(how))
+
+    @channel("later")
+    class ListensLater:
+        @on("one")
+        async def one(self, how: str) -> Any:
+            raise make(how)
+
+    parts: Any = ([Now], [Listens]) if form == "now" else ([Later], [ListensLater])
+    app = TestApp(Module(controllers=parts[0], channels=parts[1]))
+    for how, problem in (
+        ("status", "the status of the error is 302, expected 400 to 599"),
+        ("class", "the status of the error is 200, expected 400 to 599"),
+        ("kind", "the status of the error is '404', expected 400 to 599"),
+        ("header", "`a b` cannot be the name of a header"),
+    ):
+        for way in ("raised", "returned", "sent"):
+            answer = app.get(f"/{form}/{way}?how={how}")
+            assert (answer.status, answer.json()) == (500, {"message": "the server could not answer the request"})
+            (line,) = answer.lines
+            told = re.escape(f"the reply is not valid: {problem}")
+            assert re.match(rf"{told}.*; it is made at {re.escape(__file__)}:\d+", line.message), line.message
+        with pytest.raises(CallError) as failed:
+            app.deliver(f"{form}:one", how)
+        assert failed.value.status == (404 if how == "header" else 500) and failed.value.message == "odd"
+
+
+@both
+@pytest.mark.parametrize("pieces", [(1,), ("a", 1)])
+def test_a_wrong_piece_of_a_stream_names_the_handler(form: str, pieces: Any) -> None:
+    @controller("now")
+    class Now:
+        @get()
+        def show(self) -> Any:
+            return iter(pieces)
+
+    @controller("later")
+    class Later:
+        @get()
+        async def show(self) -> Any:
+            return iter(pieces)
+
+    answer = TestApp(Module(controllers=[Now if form == "now" else Later])).get(f"/{form}")
+    report = report_of(answer.exception or Exception())
+    assert report.message == "a piece of the reply is of the type `int`, expected `str` or `bytes`"
+    assert [frame.function.rpartition(".")[2] for frame in report.stack] == ["show"]
+
+
+@both
+def test_a_handler_that_returns_nothing_and_sends_nothing_is_told(form: str) -> None:
+    @controller("now")
+    class Now:
+        @get()
+        def show(self) -> Any: ...
+
+        @get("sent")
+        def sent(self, ctx: Context) -> None:
+            ctx.send("sent")
+
+        @get("handed")
+        def handed(self, ctx: Context) -> None:
+            ctx.hand_over("a:b")
+
+    @controller("later")
+    class Later:
+        @get()
+        async def show(self) -> Any: ...
+
+        @get("sent")
+        async def sent(self, ctx: AsyncContext) -> None:
+            ctx.send("sent")
+
+        @get("handed")
+        async def handed(self, ctx: AsyncContext) -> None:
+            ctx.hand_over("a:b")
+
+    app = TestApp(Module(controllers=[Now if form == "now" else Later]))
+    name = form.title()
+    assert [line.message for line in app.get(f"/{form}").lines] == [
+        f"`{name}.show` returned nothing and sent no reply: return a value, or reply by `ctx.send` or `ctx.hand_over`"
+    ]
+    assert app.get(f"/{form}/sent").lines == app.get(f"/{form}/handed").lines == []

@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Generator
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
@@ -142,7 +142,7 @@ ASYNC_GUARDS: list[tuple[Any, int]] = [
     (raises_later, 404),
     (allows_later, 200),
     *((wrap(refuses_later), 403) for wrap in (wrapped, plainly, functools.partial)),
-    *((wrap(raises_later), 404) for wrap in (wrapped, plainly, functools.partial)),
+    *((wrap(raises_later), 404) for wrap in (plainly, functools.partial)),
     *((wrap(allows_later), 200) for wrap in (wrapped, plainly, functools.partial)),
     *((forgetful(guard), status) for guard, status in ((refuses_later, 403), (raises_later, 404), (allows_later, 200))),
     (plainly(forgetful(forgetful(refuses_later))), 403),
@@ -171,6 +171,55 @@ def test_an_awaitable_of_a_guard_lets_no_request_pass_in_the_synchronous_form(gu
     else:
         assert answer.status == 500
         assert "nothing waits for it in a module of the synchronous form" in str(answer.exception)
+
+
+def denying(function: Any) -> Any:
+    """A decorator that forgets to refuse."""
+
+    @functools.wraps(function)
+    def inner(*arguments: Any) -> Any:
+        return None
+
+    return inner
+
+
+def admits(ctx: BaseContext) -> None: ...
+
+
+class Door:
+    @denying
+    def admits(self, ctx: BaseContext) -> None: ...
+
+    __call__: Any = denying(admits)
+
+
+class Wrapper:
+    def __init__(self, function: Any) -> None:
+        functools.update_wrapper(self, function)
+
+    def __call__(self, ctx: BaseContext) -> None: ...
+
+
+class Empty:
+    """An object that Python counts as false."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+class Role:
+    """A value that may have no hash."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Role) and self.name == other.name
+
+    def __call__(self, x_role: Annotated[str, Header()]) -> bool:
+        return x_role == self.name
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def returns(value: Any, hint: Any = ...) -> Any:
@@ -203,6 +252,9 @@ def returns(value: Any, hint: Any = ...) -> Any:
         (returns(NotFound()), 404),
         (returns(NotFound(), str), 404),
         (Account, 200),
+        (functools.partial(Account), 200),
+        (Empty, 403),
+        (functools.partial(Empty), 403),
     ],
 )
 def test_a_guard_lets_pass_by_true_by_its_type_and_by_nothing_if_it_says_so(guard: Any, status: int) -> None:
@@ -210,11 +262,82 @@ def test_a_guard_lets_pass_by_true_by_its_type_and_by_nothing_if_it_says_so(guar
     assert answer_later(guard).status == status
 
 
+@pytest.mark.parametrize(
+    "guard",
+    [
+        denying(admits),
+        denying(denying(admits)),
+        functools.partial(denying(admits)),
+        functools.partial(functools.partial(denying(admits))),
+        functools.partial(Door().admits),
+        functools.partial(cast(Any, Door())),
+        Door().admits,
+        Door(),
+        Wrapper(admits),
+    ],
+)
+def test_a_guard_that_is_declared_to_return_nothing_has_no_decorator(guard: Any) -> None:
+    for answer in (answer_now, answer_later):
+        with pytest.raises(TypeError, match="declared `-> None` and has a decorator.*`-> bool`.*`return True`"):
+            answer(guard)
+
+
+def test_a_decorated_guard_without_a_declared_none_is_called() -> None:
+    with pytest.raises(TypeError, match="declared `-> None` and has a decorator"):
+        answer_later(denying(raises_later))
+
+    @wrapped
+    def admits_by_value(ctx: BaseContext) -> bool:
+        return True
+
+    assert answer_now(admits_by_value).status == answer_later(admits_by_value).status == 200
+    denied = denying(admits_by_value)
+    assert answer_now(denied).status == answer_later(denied).status == 403
+
+
+def test_a_guard_and_a_dependency_need_no_hash() -> None:
+    admin, staff = Role("admin"), Role("staff")
+
+    @controller("x", guards=[admin], after=[Hook()])
+    class Secret:
+        @get(guards=[admin])
+        def show(self, is_admin: Annotated[bool, Depends(admin)]) -> bool:
+            return is_admin
+
+        @get("both", guards=[staff])
+        def both(self) -> str:
+            return "never"
+
+    app = TestApp(Module(controllers=[Secret], errors=Hook()))
+    assert app.get("/x", headers={"x-role": "staff"}).json() == {"message": "refused"}
+    assert app.get("/x", headers={"x-role": "admin"}).json() is True
+    assert app.get("/x", headers={"x-role": "staff"}).status == 403
+    assert app.get("/x/both", headers={"x-role": "admin"}).status == 403
+
+
+class Hook:
+    def __call__(self, outcome: Any, ctx: BaseContext) -> Any:
+        return Reply.json({"message": "refused"}, status=403) if isinstance(outcome, HttpError) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hook)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def staff_of(role: str = "") -> Any:
     def guard() -> bool:
         return False
 
     return guard
+
+
+def own_context(ctx: BaseContext) -> Any:
+    return ctx
+
+
+def own_declared_context(ctx: BaseContext) -> BaseContext:
+    return ctx
 
 
 def in_steps() -> Any:
@@ -232,12 +355,20 @@ def in_steps() -> Any:
         *(returns(value, bool) for value in ("no", 1, (False, "no"))),
         *(returns(value) for value in (Forbidden, ValueError("no"), ValueError, NotImplemented, Account, iter("no"))),
         *(returns(value, object) for value in (Forbidden, map(str, "no"))),
+        *(returns(value) for value in (Door(), Role(), functools.partial(staff_of))),
+        own_context,
+        own_declared_context,
     ],
 )
 def test_what_no_guard_can_mean_is_an_error(guard: Any) -> None:
     for answer in (answer_now(guard), answer_later(guard)):
         assert answer.status == 500
         assert re.match("the guard .* returned", str(answer.exception))
+
+
+def test_the_error_of_a_guard_names_its_declared_type() -> None:
+    answer = answer_now(returns("Ada", int | None))
+    assert "returned `str`, expected `True`, `False` or its declared type `int | None`" in str(answer.exception)
 
 
 def test_a_dependency_and_a_hook_behind_a_decorator_are_awaited() -> None:

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum, Flag, IntEnum, StrEnum
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+from uuid import UUID
 
 import attrs
 import pytest
@@ -341,6 +342,36 @@ class Account:
     def _check(self, attribute: Any, value: int) -> None:
         if value > 150:
             raise ValueError("expected the age of a person")
+
+
+@pytest.mark.parametrize("step", [0.01, Decimal("0.01")])
+def test_a_multiple_is_judged_by_its_digits(step: Any) -> None:
+    for kind in (float, Decimal):
+        hint: Any = Annotated[kind, MultipleOf(step)]
+        good = [0.07, 0.29, 1.1, 4.35, 19.99, 1e300, 0, -0.07, 7]
+        assert [value for value in good if problems(hint, value)] == []
+        assert all(problems(hint, value) for value in (0.075, 1e-9, -0.001))
+    whole = Annotated[int, MultipleOf(step)]
+    assert problems(whole, 7) == problems(whole, 10**40) == problems(whole, "7", of_texts=True) == []
+    assert problems(Annotated[int, MultipleOf(3)], 10**40) and not problems(Annotated[int, MultipleOf(3)], 3 * 10**40)
+
+
+def test_a_bound_of_a_decimal_is_judged_by_its_digits() -> None:
+    for constraint in (Ge(0.1), Le(0.1), Interval(ge=0.1, le=0.1)):
+        assert problems(Annotated[Decimal, constraint], "0.1") == []
+    assert problems(Annotated[Decimal, Gt(0.1)], "0.1") and problems(Annotated[Decimal, Lt(0.1)], "0.1")
+
+
+def test_errors_tell_texts_from_numbers() -> None:
+    assert problems(Level, "2") == [("", "expected `1` or `2`, got the text `2`")]
+    assert problems(Literal["1", "a"], 1) == [("", "expected the text `1` or `a`, got `1`")]
+    assert problems(int, "2") == [("", "expected a whole number, got the text `2`")]
+    assert problems(bool, "true") == [("", "expected `true` or `false`, got the text `true`")]
+    assert problems(int, "two") == [("", "expected a whole number, got `two`")]
+    assert problems(Level, "3", of_texts=True) == [("", "expected `1` or `2`, got `3`")]
+    assert problems(int, "1.5", of_texts=True) == [("", "expected a whole number, got `1.5`")]
+    assert problems(bool, "1", of_texts=True) == [("", "expected `true` or `false`, got `1`")]
+    assert problems(UUID, "1", of_texts=True) == [("", "expected a UUID, got `1`")]
 
 
 def test_types_of_the_standard_library_and_of_attrs() -> None:

@@ -141,7 +141,7 @@ def sent(event: AnyEvent, payload: object) -> raw.Payload:
     """The payload for the host. That of a typed event has the fields of its type alone."""
     if isinstance(event, Event):
         make = project(event.payload)
-        if make is not None and not isinstance(payload, (Payload, bytes, bytearray, memoryview)):
+        if make is not None and not isinstance(payload, Payload):
             try:
                 payload = make(payload)
             except Unfit as error:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 
 Measure = Literal["number", "moment", "text", "items"]
@@ -55,16 +56,17 @@ def _constraint(extra: Any, measure: Measure | None, shown: str) -> Constraint:
         attribute, told, compare = _COMPARISONS[name]
         bound = getattr(extra, attribute)
         _expect(_measure_of(bound) == measure and measure is not None, extra, shown)
-        return Constraint(f"{told} {_plain(bound)}", lambda value: compare(value, bound))
+        # `Decimal("0.1")` is less than the `float` 0.1.
+        of_decimal = Decimal(str(bound)) if isinstance(bound, float) else bound
+        return Constraint(
+            f"{told} {_plain(bound)}",
+            lambda value: compare(value, of_decimal if isinstance(value, Decimal) else bound),
+        )
     if name == "MultipleOf":
         step = extra.multiple_of
         _expect(measure == "number" and _measure_of(step) == "number" and step != 0, extra, shown)
-        # A `Decimal` cannot be divided by a `float`.
-        exact = Decimal(str(step))
-        return Constraint(
-            f"that is a multiple of {step}",
-            lambda value: bool(value % (exact if isinstance(value, Decimal) else step) == 0),
-        )
+        exact = _fraction(step)
+        return Constraint(f"that is a multiple of {step}", lambda value: _fraction(value) % exact == 0)
     if name in ("MinLen", "MaxLen"):
         _expect(measure in ("text", "items"), extra, shown)
         unit = _UNITS[measure or ""]
@@ -90,6 +92,11 @@ def _measure_of(bound: Any) -> Measure | None:
     if isinstance(bound, (int, float, Decimal)) and not isinstance(bound, bool):
         return "number"
     return "moment" if isinstance(bound, (datetime, date, time)) else None
+
+
+def _fraction(number: Any) -> Fraction:
+    """A number as it is written: the remainder of the `float`s 0.07 and 0.01 is not 0."""
+    return Fraction(repr(float(number))) if isinstance(number, float) else Fraction(number)
 
 
 def _plain(bound: Any) -> str:

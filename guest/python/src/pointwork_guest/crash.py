@@ -130,6 +130,12 @@ def note_place(error: BaseException, function: Any) -> None:
         _attributes(error)[_PLACE] = code
 
 
+def placed(error: TypeError, function: Any) -> TypeError:
+    """The error, with the function that it is about."""
+    note_place(error, function)
+    return error
+
+
 def place_of(error: BaseException) -> CodeType | None:
     """What `note_place` noted."""
     return _attributes(error).get(_PLACE)

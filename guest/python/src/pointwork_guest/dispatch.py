@@ -17,6 +17,7 @@ from .crash import exception_line, forget_traces, is_damage, note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
 from .exceptions import HttpError, UncaughtException, failure, http_error, thrown
 from .guards import settled
+from .hints import hints_of, key_of
 from .listener import ListenerPlan, listener_plan
 from .log import log
 from .manifest import after_of, guards_of
@@ -33,7 +34,7 @@ from .outcome import (
     write_pieces_later,
 )
 from .payload import lower_payload
-from .plan import Get, Overrides, Plan, Planner, hints_of
+from .plan import Get, Overrides, Plan, Planner
 from .projection import returning
 from .reply import Reply
 
@@ -72,8 +73,10 @@ class Dispatcher:
     def __init__(self, module: Module, overrides: Overrides = {}) -> None:
         self.module = module
         check_events()
-        self.errors = {one: returning(one, "errors") for one in module.error_functions()}
         self.planner = Planner(is_async=module.is_async, overrides=overrides)
+        for one in module.error_functions():
+            self.planner.error_function(one)
+        self.errors = {key_of(one): returning(one, "errors") for one in module.error_functions()}
         instances = {of: _instance(of) for of, _ in module.classes()}
         self.runners = [self._runner(number, instances) for number in range(len(module.handlers))]
         self.listeners = [
@@ -100,7 +103,7 @@ class Dispatcher:
         )
         guards = tuple(self.planner.guard(guard, path, call) for guard in guards_of(self.module, number))
         hooks = after_of(self.module, number)
-        after = tuple((returning(one, _name_of(one)), self.planner.plan(one, path, skip=1)) for one in hooks)
+        after = tuple((returning(one, _name_of(one)), self.planner.hook(one, path)) for one in hooks)
         headers = (*found.controller.declared.headers, *(pair for route in found.routes for pair in route.headers))
         status = next((route.status for route in found.routes if route.status is not None), None)
         null = none_is_json(hints_of(call).get("return"))
@@ -227,7 +230,7 @@ class Dispatcher:
         if function is None:
             return None
         try:
-            value = self.errors[function](shown, ctx)
+            value = self.errors[key_of(function)](shown, ctx)
             if not self.module.is_async:
                 settled(value, function)
             return _with_body(shown, await value if inspect.isawaitable(value) else value)

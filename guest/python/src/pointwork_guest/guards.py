@@ -1,8 +1,12 @@
 """What the value of a guard means: it lets the request pass, or refuses the request.
 
 A guard lets a request pass by `True`, by a value of its declared type, or by `None` if it is declared `-> None`. Any
-other value refuses the request. A value that says nothing about the request, such as a generator that has not begun or
-an exception that was not raised, is a mistake of the guard: it is an error, never a pass.
+other value refuses the request. A value that says nothing about the request, such as a generator that has not begun, an
+exception that was not raised or the context, is a mistake of the guard: it is an error, never a pass.
+
+`functools.wraps` gives a decorator the type hints of its function. `None` of the decorator would let a request pass by
+the word of the function, though it may be a `return` that the decorator lacks. So a guard that is declared `-> None`
+has no decorator.
 """
 
 import functools
@@ -12,7 +16,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from .exceptions import Forbidden, HttpError
-from .hints import NONE, hints_of, named, shown
+from .hints import NONE, has_decorator, hints_of, named, shown, without_partials
+from .projection import Handle
+from .readers import type_name
 from .reply import Reply
 
 _UNKNOWN = (Any, object)
@@ -22,12 +28,21 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, f
 
 def declared_type(guard: Callable[..., Any]) -> Any:
     """The type that a guard is declared to return; that of a class is the class. `Any` without a declaration."""
-    if isinstance(guard, type):
-        return guard
+    if _is_class(guard):
+        return without_partials(guard)
     hint = named(hints_of(guard).get("return", Any))
     while get_origin(hint) in (Awaitable, Coroutine, types.CoroutineType):
         hint = named((get_args(hint) or (Any,))[-1])
     return NONE if hint is None else hint
+
+
+def check_guard(guard: Callable[..., Any]) -> None:
+    """Refuses a guard whose `None` may be that of a decorator."""
+    if declared_type(guard) is NONE and has_decorator(guard):
+        raise TypeError(
+            f"the guard {shown(without_partials(guard))} is declared `-> None` and has a decorator, whose `None` would let "
+            "each request pass: declare it `-> bool`, and end it by `return True`"
+        )
 
 
 def settled(value: Any, function: Callable[..., Any]) -> Any:
@@ -56,15 +71,27 @@ def admit(guard: Callable[..., Any], hint: Any, value: Any) -> None:
         )
     if isinstance(value, BaseException) or (isinstance(value, type) and issubclass(value, BaseException)):
         raise TypeError(f"the guard {shown(guard)} returned the exception `{_name(value)}`: raise it")
+    if isinstance(value, Handle):
+        raise TypeError(
+            f"the guard {shown(guard)} returned `{type(value).__name__}`, which each request has: "
+            "expected `True`, `False` or a value"
+        )
     if _is_unfinished(guard, hint, value):
         raise TypeError(
             f"the guard {shown(guard)} returned `{type(value).__name__}`, whose code has not run: "
             "expected `True`, `False` or a value"
         )
-    if value is None or value is False or (hint in (*_UNKNOWN, bool) and not value):
+    if value is None or value is False or (not value and (hint in (*_UNKNOWN, bool) or _is_class(guard))):
         raise Forbidden()
     if hint not in _UNKNOWN and not _fits(value, hint):
-        raise TypeError(f"the guard {shown(guard)} returned `{type(value).__name__}`, which is not its declared type")
+        raise TypeError(
+            f"the guard {shown(guard)} returned `{type(value).__name__}`, expected `True`, `False` or its declared type "
+            f"{type_name(hint)}"
+        )
+
+
+def _is_class(guard: Callable[..., Any]) -> bool:
+    return isinstance(without_partials(guard), type)
 
 
 def _name(value: Any) -> str:
@@ -74,9 +101,9 @@ def _name(value: Any) -> str:
 def _is_unfinished(guard: Callable[..., Any], hint: Any, value: Any) -> bool:
     """Whether the code that decides has not run: the guard made a generator, a function or a class, or its class an
     object that is to be called."""
-    if isinstance(guard, type) and callable(value):
+    if (hint in _UNKNOWN or _is_class(guard)) and callable(value):
         return True
-    if hint in _UNKNOWN and (value is NotImplemented or isinstance(value, (type, Iterator, AsyncIterator))):
+    if hint in _UNKNOWN and (value is NotImplemented or isinstance(value, (Iterator, AsyncIterator))):
         return True
     return isinstance(value, _FUNCTIONS) or inspect.isgenerator(value) or inspect.isasyncgen(value)
 

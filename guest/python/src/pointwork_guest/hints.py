@@ -3,7 +3,7 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -18,15 +18,67 @@ LISTS = (list, set, frozenset, tuple)
 _SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
 
 
+_WRAPPED = "__wrapped__"
+
+
+def layers_of(function: Any) -> list[Any]:
+    """What a call of a function goes through, from the outside to the inside: partial objects, methods, the `__call__`
+    of objects, and decorators that use `functools.wraps`."""
+    found: list[Any] = []
+    left = [function]
+    while left:
+        one = left.pop(0)
+        if any(one is other for other in found):
+            continue
+        found.append(one)
+        if isinstance(one, functools.partial):
+            left.append(one.func)
+        elif inspect.ismethod(one):
+            left.append(one.__func__)
+        elif not inspect.isroutine(one) and not isinstance(one, type):
+            left.append(getattr(type(one), "__call__", None))
+        if _WRAPPED in getattr(one, "__dict__", ()):
+            left.append(getattr(one, _WRAPPED))
+    return [one for one in found if one is not None]
+
+
+def has_decorator(function: Any) -> bool:
+    """Whether a decorator that uses `functools.wraps` runs before the function, with the type hints of the function."""
+    return any(_WRAPPED in getattr(one, "__dict__", ()) for one in layers_of(function))
+
+
 def is_async_function(function: Any) -> bool:
     """Whether a call returns a coroutine, also behind a decorator that uses `functools.wraps`."""
-    functions = (function, inspect.unwrap(function), getattr(function, "__call__", None))
-    return any(map(inspect.iscoroutinefunction, functions))
+    return any(map(inspect.iscoroutinefunction, layers_of(function)))
+
+
+def without_partials(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def key_of(function: Any) -> Hashable:
+    """What is equal for equal functions, such as a method that is read twice. An object without a hash equals itself."""
+    try:
+        hash(function)
+    except TypeError:
+        return id(function)
+    key: Hashable = function
+    return key
+
+
+def distinct(functions: Iterable[Any]) -> list[Any]:
+    """The functions without repetitions, in the order of their first occurrence."""
+    found: dict[Hashable, Any] = {}
+    for function in functions:
+        found.setdefault(key_of(function), function)
+    return list(found.values())
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The type hints of a function, of the constructor of a class, or of an object that is called."""
-    of: Any = function.func if isinstance(function, functools.partial) else function
+    of: Any = without_partials(function)
     if isinstance(of, type):
         of = getattr(of, "__init__")
     elif not inspect.isroutine(of):

@@ -8,6 +8,7 @@ from typing import Any
 
 from .decorators import Guard
 from .events import Event
+from .hints import distinct
 from .module import Module, join_path
 from .variables import schema_of
 
@@ -20,14 +21,14 @@ def guards_of(module: Module, handler: int) -> list[Guard]:
     routes = found.routes
     skips = any(route.skip_guards for route in routes)
     own = [guard for route in routes for guard in route.guards]
-    return list(dict.fromkeys([*module.guards, *([] if skips else found.controller.declared.guards), *own]))
+    return distinct([*module.guards, *([] if skips else found.controller.declared.guards), *own])
 
 
 def after_of(module: Module, handler: int) -> list[Guard]:
     """What sees the outcome of a handler, from the innermost to the outermost."""
     found = module.handlers[handler]
     own = [after for route in found.routes for after in route.after]
-    return list(dict.fromkeys([*own, *found.controller.declared.after, *module.after]))
+    return distinct([*own, *found.controller.declared.after, *module.after])
 
 
 def describe(module: Module, facts: Mapping[str, str], uses: list[str] | None = None) -> dict[str, Any]:

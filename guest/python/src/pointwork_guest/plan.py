@@ -9,10 +9,10 @@ from typing import Any
 
 from .base_context import BaseContext, text_value
 from .context import AsyncContext, Context
-from .crash import note_place
+from .crash import note_place, placed
 from .exceptions import BadRequest
-from .guards import admit, declared_type, settled
-from .hints import hints_of, is_async_function, is_list, is_text, marker_of, shown, without_none
+from .guards import admit, check_guard, declared_type, settled
+from .hints import hints_of, is_async_function, is_list, is_text, key_of, layers_of, marker_of, shown, without_none
 from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query, is_closed
 from .validation import structurer
 
@@ -77,7 +77,7 @@ class Planner:
 
     def __init__(self, *, is_async: bool, overrides: Overrides) -> None:
         self.is_async = is_async
-        self.overrides = overrides
+        self._overrides = {key_of(make): used for make, used in overrides.items()}
         self._making: list[Callable[..., Any]] = []
 
     def plan(
@@ -194,21 +194,22 @@ class Planner:
         extra = marker.extra if isinstance(marker, Body) else "ignore"
         return getter(lambda ctx: ctx.json(hint, extra=extra), True)
 
-    def _dependency(self, make: Callable[..., Any], path: Collection[str] | None, of: Callable[..., Any]) -> Get:
+    def _used(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        """The dependency, or what replaces it in a test."""
+        return self._overrides.get(key_of(make), make)
+
+    def _dependency(
+        self, make: Callable[..., Any], path: Collection[str] | None, of: Callable[..., Any], what: str = "dependency"
+    ) -> Get:
         """What makes a dependency, once for each request. In the asynchronous form it has to be awaited."""
-        used = self.overrides.get(make, make)
+        key, used = key_of(make), self._used(make)
         if used in self._making:
             chain = "` needs `".join(getattr(one, "__qualname__", str(one)) for one in [*self._making, used])
             raise TypeError(f"`{chain}`: a dependency cannot need itself")
-        if inspect.isgeneratorfunction(used) or inspect.isasyncgenfunction(used):
-            raise TypeError(
-                f"the dependency {shown(used)} of {shown(of)} is a generator, "
-                "expected a function that returns its value"
-            )
-        if is_async_function(used) and not self.is_async:
-            raise TypeError(
-                f"the dependency {shown(used)} of {shown(of)} is `async def` in a module of the synchronous form"
-            )
+        shown_used = f"the {what} {shown(used)} of {shown(of)}"
+        if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in layers_of(used)):
+            raise placed(TypeError(f"{shown_used} is a generator, expected a function that returns its value"), used)
+        self._expect_form(used, shown_used)
         self._making.append(used)
         try:
             plan = self.plan(used, path)
@@ -219,18 +220,18 @@ class Planner:
             values = ctx._values
             if values is None:
                 values = ctx._values = {}
-            elif make in values:
-                return values[make]
-            value = values[make] = settled(plan.now(used, ctx), used)
+            elif key in values:
+                return values[key]
+            value = values[key] = settled(plan.now(used, ctx), used)
             return value
 
         async def later(ctx: Any) -> Any:
             values = ctx._values
             if values is None:
                 values = ctx._values = {}
-            elif make in values:
-                return values[make]
-            value = values[make] = await plan.later(used, ctx)
+            elif key in values:
+                return values[key]
+            value = values[key] = await plan.later(used, ctx)
             return value
 
         # A function that is no `async def` may return an awaitable as well, as one behind a decorator does.
@@ -239,8 +240,12 @@ class Planner:
     def guard(self, make: Callable[..., Any], path: Collection[str], of: Callable[..., Any]) -> Get:
         """What runs a guard of a handler, to be awaited in the asynchronous form. It raises the error of a request that
         may not pass. Its parameters are read as those of the handler."""
-        get = self._dependency(make, path, of)
-        used = self.overrides.get(make, make)
+        get = self._dependency(make, path, of, "guard")
+        used = self._used(make)
+        try:
+            check_guard(used)
+        except TypeError as error:
+            raise placed(error, used)
         hint = declared_type(used)
         # What replaces a guard in a test is often a `lambda`, which declares no type.
         if hint is Any:
@@ -253,6 +258,32 @@ class Planner:
             admit(used, hint, await get(ctx))
 
         return later if self.is_async else now
+
+
+    def hook(self, hook: Callable[..., Any], path: Collection[str]) -> Plan:
+        """The plan of a hook, which gets the outcome first."""
+        self._expect_form(hook, f"the hook {shown(hook)}")
+        first = next(iter(inspect.signature(hook).parameters.values()), None)
+        if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
+            told = f"the hook {shown(hook)} takes no outcome, expected the `Reply` or the `HttpError` as its first parameter"
+            raise placed(TypeError(told), hook)
+        return self.plan(hook, path, skip=1)
+
+    def error_function(self, function: Callable[..., Any]) -> None:
+        """Checks a function of `errors`, which is called with the error and the context."""
+        told = f"`errors` of the module has {shown(function)}, which"
+        self._expect_form(function, told)
+        try:
+            inspect.signature(function).bind(None, None)
+        except TypeError:
+            raise placed(TypeError(f"{told} cannot be called with the error and the context"), function) from None
+        except ValueError:
+            # A function in C may have no signature.
+            pass
+
+    def _expect_form(self, function: Callable[..., Any], told: str) -> None:
+        if is_async_function(function) and not self.is_async:
+            raise placed(TypeError(f"{told} is `async def` in a module of the synchronous form"), function)
 
 
 def _text_getter(kind: Any, name: str, hint: Any, has_default: bool, default: Any) -> Get:

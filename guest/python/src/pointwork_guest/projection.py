@@ -1,7 +1,9 @@
-"""Returned values by the declared type: what a subclass or a dictionary has beside the declared fields is not sent.
+"""Returned values by the declared type: a value of another kind is refused, and what a subclass or a dictionary has
+beside the declared fields is not sent.
 
-A hint is compiled once to a function that makes the sent value, or to `None` if every value is sent as it is. A value
-of exactly the declared type, whose fields are texts and numbers, is sent as it is, which most returned values are.
+A hint is compiled once to a function that makes the sent value, or to `None` if every value is sent as it is. A type
+without fields is compiled to a `Scalar`, which knows the classes whose values all fit: such a value costs one lookup. A
+record whose fields are all scalars is sent as it is. It remembers the classes of the fields of the values that fitted.
 """
 
 import functools
@@ -16,6 +18,7 @@ from collections.abc import (
     Collection,
     Coroutine,
     Generator,
+    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -28,14 +31,15 @@ from collections.abc import (
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal, Never, NoReturn, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from .crash import placed
 from .exceptions import HttpError
 from .hints import hints_of
 from .payload import Payload
-from .readers import FORMS, type_name
+from .readers import FORMS, shown, type_name
 from .records import Record, is_record, record_of, without_extras
 from .reply import Reply
 
@@ -50,10 +54,13 @@ Project = Callable[[Any], Any]
 
 _NONE = type(None)
 _SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
-_SENT_AS_IT_IS = frozenset([*_SCALARS, _NONE])
 _BINARY = (bytes, bytearray, memoryview)
-_WHOLE = (Reply, Payload, HttpError, Handle, *_BINARY)
-"""Values that are not JSON: a declared type says nothing about them."""
+_WHOLE = (Reply, Payload, HttpError, Handle)
+"""Values that are not JSON. A declared type says nothing about them."""
+_OTHER_KINDS = {int: bool, date: datetime}
+"""Subclasses whose values have another form in JSON than those of their base."""
+_MOST_SHAPES = 64
+"""How many combinations of classes of fields a record remembers."""
 _LISTS = (list, tuple, set, frozenset, Sequence, MutableSequence, Set, MutableSet, Collection, Iterable)
 _OBJECTS = (dict, Mapping, MutableMapping)
 _STREAMS = (Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable)
@@ -64,7 +71,51 @@ class Unfit(TypeError):
 
 
 def _unfit(expected: str, value: object) -> Unfit:
-    return Unfit(f"expected {expected}, got `{type(value).__name__}`")
+    return Unfit(f"expected {expected}, got `{'None' if value is None else type(value).__name__}`")
+
+
+class Scalar:
+    """A type whose values are sent as they are. Each value of the classes `exact` fits."""
+
+    __slots__ = ("exact", "expected", "fits")
+
+    def __init__(self, expected: str, exact: Collection[type], fits: Callable[[Any], bool]) -> None:
+        self.expected, self.exact, self.fits = expected, frozenset(exact), fits
+
+    def __call__(self, value: Any) -> Any:
+        if type(value) in self.exact or self.fits(value):
+            return value
+        raise _unfit(self.expected, value)
+
+
+class _Literal(Scalar):
+    """A choice of values, which the error shows."""
+
+    __slots__ = ()
+
+    def __init__(self, words: tuple[Any, ...]) -> None:
+        # `True` equals 1.
+        keys = {(type(word), word) for word in words}
+        shown_words = " or ".join(f"`{word!r}`" for word in words)
+        super().__init__(shown_words, (), lambda value: isinstance(value, Hashable) and (type(value), value) in keys)
+
+    def __call__(self, value: Any) -> Any:
+        if self.fits(value):
+            return value
+        raise Unfit(f"expected {self.expected}, got `{shown(repr(value))}`")
+
+
+def _scalar(kind: Any) -> Scalar:
+    """A number fits `float` if it is an `int`, as mypy has it."""
+    kinds = {float: (float, int), bytes: _BINARY}.get(kind, (kind,))
+    other = _OTHER_KINDS.get(kind) or (bool if kind is float else ())
+    name = "`None`" if kind is _NONE else type_name(kind)
+    return Scalar(name, kinds, lambda value: isinstance(value, kinds) and not isinstance(value, other))
+
+
+def _has_exact(part: Project | None, values: Iterable[Any]) -> bool:
+    """Whether all values are of classes whose values all fit."""
+    return isinstance(part, Scalar) and part.exact.issuperset(map(type, values))
 
 
 def project(hint: Any) -> Project | None:
@@ -85,17 +136,17 @@ def _project(hint: Any) -> Project | None:
         return project(stands_for)
     if origin in (Union, types.UnionType):
         return _union(get_args(hint))
-    if origin is Literal or hint is None or hint in _SENT_AS_IT_IS:
-        return _scalar
+    if origin is Literal:
+        return _Literal(get_args(hint))
+    if hint is None or hint is _NONE:
+        return _scalar(_NONE)
     if is_record(hint):
         return _record(hint)
     kind = origin or hint
     if not isinstance(kind, type):
         raise TypeError(f"{type_name(hint)} has no form in JSON, expected {FORMS}, or `object`")
-    if issubclass(kind, (Enum, *_SCALARS)):
-        return _scalar
-    if issubclass(kind, _WHOLE):
-        return _whole(kind)
+    if issubclass(kind, (Enum, *_SCALARS, *_BINARY, *_WHOLE)):
+        return _scalar(kind)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         hints = get_type_hints(kind, include_extras=True)
         return _fixed([project(hints.get(name, Any)) for name in kind._fields])
@@ -108,21 +159,6 @@ def _project(hint: Any) -> Project | None:
     )
 
 
-def _scalar(value: Any) -> Any:
-    if type(value) in _SENT_AS_IT_IS or isinstance(value, (Enum, *_SCALARS)):
-        return value
-    raise _unfit("a text or a number", value)
-
-
-def _whole(kind: type[Any]) -> Project:
-    def made(value: Any) -> Any:
-        if isinstance(value, kind):
-            return value
-        raise _unfit(f"`{kind.__name__}`", value)
-
-    return made
-
-
 def _list(kind: Any, arguments: tuple[Any, ...]) -> Project:
     if kind is tuple and arguments and arguments[-1] is not ...:
         return _fixed([project(one) for one in (() if arguments == ((),) else arguments)])
@@ -131,7 +167,7 @@ def _list(kind: Any, arguments: tuple[Any, ...]) -> Project:
     def made(value: Any) -> Any:
         if not isinstance(value, (list, tuple, set, frozenset)):
             raise _unfit("a list", value)
-        if item is None or (item is _scalar and _SENT_AS_IT_IS.issuperset(map(type, value))):
+        if item is None or _has_exact(item, value):
             return value
         sent: list[Any] = []
         try:
@@ -160,7 +196,7 @@ def _object(arguments: tuple[Any, ...]) -> Project:
     def made(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise _unfit("a `dict`", value)
-        if part is None or (part is _scalar and _SENT_AS_IT_IS.issuperset(map(type, value.values()))):
+        if part is None or _has_exact(part, value.values()):
             return value
         return {name: _part(name, part, one) for name, one in value.items()}
 
@@ -214,28 +250,37 @@ def _record_project(record: Record) -> Project:
             raise TypeError(f"`{record.kind.__name__}.{field.name}`: {error}") from None
     names = [name for name, *_ in parts]
     all_of = frozenset(names)
-    is_flat = all(part is _scalar for _, part, _ in parts)
-    # Of a single name `attrgetter` makes no tuple.
-    get = attrgetter(*names, *names[:1]) if names else lambda value: ()
+    scalars = [part for _, part, _ in parts if isinstance(part, Scalar)]
+    is_flat = len(scalars) == len(parts)
+    known: set[tuple[type, ...]] = set()
+    # Of a single name the getters make no tuple.
+    given = (*names, *names[:1]) if names else None
+    of_object = attrgetter(*given) if given else lambda value: ()
+    of_dict = itemgetter(*given) if given else lambda value: ()
     kind: Any = record.kind
+
+    def fits(values: Iterable[Any]) -> bool:
+        """Whether all fields are of classes whose values all fit."""
+        kinds = tuple(map(type, values))
+        if kinds in known:
+            return True
+        fit = is_flat and all(one in scalar.exact for one, scalar in zip(kinds, scalars, strict=False))
+        if fit and len(known) < _MOST_SHAPES:
+            known.add(kinds)
+        return fit
 
     def made(value: Any) -> Any:
         if type(value) is kind:
-            values = get(value)
-            if is_flat and _SENT_AS_IT_IS.issuperset(map(type, values)):
+            values = of_object(value)
+            if fits(values):
                 return value
             return {name: sent(name, part, one) for (name, part, _), one in zip(parts, values, strict=False)}
-        if (
-            type(value) is dict
-            and is_flat
-            and value.keys() == all_of
-            and _SENT_AS_IT_IS.issuperset(map(type, value.values()))
-        ):
+        if type(value) is dict and is_flat and value.keys() == all_of and fits(of_dict(value)):
             return value
         return others(value)
 
     def sent(name: str, part: Project | None, value: Any) -> Any:
-        if part is None or (part is _scalar and type(value) in _SENT_AS_IT_IS):
+        if part is None or _has_exact(part, (value,)):
             return value
         return _part(name, part, value)
 
@@ -258,12 +303,19 @@ def _record_project(record: Record) -> Project:
 
 def _union(hints: tuple[Any, ...]) -> Project | None:
     """Chooses the type of a value by its class; that of a dictionary by its keys."""
-    parts: list[tuple[Any, Any]] = [(hint, project(hint)) for hint in hints if hint not in (None, _NONE)]
+    parts: list[tuple[Any, Any]] = [(hint, project(hint)) for hint in hints]
     if any(part is None for _, part in parts):
         return None
+    scalars = [part for _, part in parts if isinstance(part, Scalar)]
+    expected = " | ".join(part.expected if isinstance(part, Scalar) else type_name(hint) for hint, part in parts)
+    if len(scalars) == len(parts):
+        exact = frozenset[type]().union(*(one.exact for one in scalars))
+        return Scalar(expected, exact, lambda value: any(one.fits(value) for one in scalars))
+    one, *more = [part for hint, part in parts if hint is not _NONE]
+    if not more:
+        return lambda value: None if value is None else one(value)
     records: list[tuple[Record, Any]] = [(record_of(hint), part) for hint, part in parts if is_record(hint)]
     others = [part for hint, part in parts if not is_record(hint)]
-    expected = " | ".join(type_name(hint) for hint, _ in parts)
 
     by_kind: dict[Any, Any] = {record.kind: part for record, part in records}
 
@@ -280,8 +332,6 @@ def _union(hints: tuple[Any, ...]) -> Project | None:
         return max(fitting, key=lambda one: one[0])[1] if fitting else None
 
     def made(value: Any) -> Any:
-        if value is None:
-            return None
         chosen = of_class(value) or (of_keys(value) if isinstance(value, Mapping) else None)
         if chosen is not None:
             return chosen(value)
@@ -290,30 +340,35 @@ def _union(hints: tuple[Any, ...]) -> Project | None:
                 return part(value)
             except Unfit as error:
                 # A list or an object of which a part does not fit.
-                if str(error).startswith("`") or len(parts) == 1:
+                if str(error).startswith("`"):
                     raise
-        if len(parts) == 1:
-            return parts[0][1](value)
         raise _unfit(expected, value)
 
     return made
 
 
+@functools.lru_cache(maxsize=1024)
+def _is_whole(kind: type[Any]) -> bool:
+    """Whether values are sent whatever the declared type is: replies, and generators and other iterators."""
+    return issubclass(kind, _WHOLE) or hasattr(kind, "__next__") or hasattr(kind, "__anext__")
+
+
 def returning(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A handler or listener whose returned values have the fields of its return hint alone."""
-    hint = hints_of(call).get("return", Any)
+    """A handler or listener whose returned values are of its return hint, and have the fields of the hint alone."""
     try:
-        made = _returned(call, hint)
+        made = _returned(call, hints_of(call).get("return", Any))
     except TypeError as error:
-        raise TypeError(f"`{name}`: the returned type: {error}") from None
+        raise placed(TypeError(f"`{name}`: the returned type: {error}"), call) from None
     if made is None:
         return call
+    project, exact = made, made.exact if isinstance(made, Scalar) else frozenset[type]()
 
     def sent(value: Any) -> Any:
-        if value is None or isinstance(value, _WHOLE) or hasattr(value, "__next__") or hasattr(value, "__anext__"):
+        kind: Any = type(value)
+        if kind in exact or _is_whole(kind):
             return value
         try:
-            return made(value)
+            return project(value)
         except Unfit as error:
             raise TypeError(f"what was returned by `{name}` does not fit its type: {error}") from None
 

@@ -45,6 +45,8 @@ _MOST_HASHES = 100
 _MISSING = object()
 _NONE = type(None)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NO_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null")
+"""Texts that look like another value of JSON."""
 
 Path = tuple[str | int, ...]
 Read = Callable[[Any], Any]
@@ -95,11 +97,16 @@ def shown(value: object) -> str:
 
 def of_json(value: object) -> str:
     names = {dict: "an object", list: "a list", bool: f"`{str(value).lower()}`", _NONE: "`null`"}
-    return names.get(type(value)) or f"`{shown(value)}`"
+    # Without the word a text could not be told from the number.
+    kind = "the text " if isinstance(value, str) and _NO_TEXT.fullmatch(value) else ""
+    return names.get(type(value)) or f"{kind}`{shown(value)}`"
 
 
-def _refused(expected: str, value: object) -> Invalid:
-    return Invalid(f"expected {expected}, got {of_json(value)}")
+def _refused(expected: str, value: object, *, is_text: bool = False) -> Invalid:
+    """The error of a value. With `is_text` a text is what is expected, as in paths and queries, so that it is not called
+    one."""
+    told = f"`{shown(value)}`" if is_text and isinstance(value, str) else of_json(value)
+    return Invalid(f"expected {expected}, got {told}")
 
 
 def _exactly(kind: type, expected: str, of: Kind, measure: Measure | None = None) -> Reader:
@@ -118,7 +125,7 @@ def _from_text(make: Callable[[str], Any], expected: str, measure: Measure | Non
             try:
                 return make(value)
             except (ValueError, InvalidOperation):
-                pass
+                raise _refused(expected, value, is_text=True) from None
         raise _refused(expected, value)
 
     return Reader(read, expected, "scalar", measure)
@@ -179,7 +186,7 @@ def _str(value: Any) -> str:
 def _int(value: Any) -> int:
     if _INT.fullmatch(_str(value)) and len(value) <= _MOST_DIGITS:
         return int(value)
-    raise _refused("a whole number", value)
+    raise _refused("a whole number", value, is_text=True)
 
 
 def _float(value: Any) -> float:
@@ -187,13 +194,13 @@ def _float(value: Any) -> float:
         found = float(value)
         if math.isfinite(found):
             return found
-    raise _refused("a number", value)
+    raise _refused("a number", value, is_text=True)
 
 
 def _bool(value: Any) -> bool:
     if isinstance(value, str) and value in ("true", "false"):
         return bool(value == "true")
-    raise _refused("`true` or `false`", _str(value))
+    raise _refused("`true` or `false`", _str(value), is_text=True)
 
 
 # Texts of paths, queries, headers and forms: their numbers are written out.
@@ -330,7 +337,7 @@ class Compiler:
                     return one.read(value)
                 except Invalid:
                     pass
-            raise _refused(expected, value)
+            raise _refused(expected, value, is_text=self._of_texts)
 
         return Reader(read, expected, scalars[0].kind if len(scalars) == len(others) else "scalar")
 
@@ -373,18 +380,16 @@ class Compiler:
             known.setdefault((type(word), word), made)
             if type(word) is float and word.is_integer():
                 known.setdefault((int, int(word)), made)
-        spelled = [f"`{_spelled(word)}`" for _, word in words]
+        spelled = [f"`{_spelled(word)}`" if self._of_texts else of_json(word) for _, word in words]
         more = f" or {len(spelled) - _MOST_WORDS} others" if len(spelled) > _MOST_WORDS else ""
         expected = f"{' or '.join(spelled[:_MOST_WORDS])}{more}"
         of_texts = self._of_texts
 
         def read(value: Any) -> Any:
-            if of_texts:
-                _str(value)
             try:
-                return known[type(value), value]
+                return known[type(value), _str(value) if of_texts else value]
             except (KeyError, TypeError):
-                raise _refused(expected, value) from None
+                raise _refused(expected, value, is_text=of_texts) from None
 
         return Reader(read, expected, "scalar")
 
@@ -594,7 +599,7 @@ def _holding(read: Read, constraints: list[Constraint], expected: str) -> Read:
                 # Such as a time without a zone and one with a zone.
                 holds = False
             if not holds:
-                raise _refused(expected, value)
+                raise _refused(expected, value, is_text=True)
         return made
 
     return checked

@@ -3,36 +3,39 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
 from types import CodeType
-from typing import Any
 
 from ..guards import declared_type
-from ..hints import NONE, shown
+from ..hints import NONE, distinct, layers_of
 from ..manifest import guards_of
 from ..module import Module
 
 
 def silent_guards(app: Module) -> list[tuple[CodeType, str]]:
-    """Warnings of guards that can end without a value, where they are not declared `-> None`."""
-    guards = dict.fromkeys(guard for number in range(len(app.handlers)) for guard in guards_of(app, number))
-    found: list[tuple[CodeType, str]] = []
-    for guard in guards:
-        code = getattr(_function(guard), "__code__", None)
-        if code is not None and declared_type(guard) is not NONE and _can_be_silent(_function(guard)):
-            told = f"the guard {shown(_function(guard))} can end without a `return`, which refuses the request with 403"
-            found.append((code, f"{told}: end it by `return True`, or declare it `-> None`"))
-    return found
+    """Warnings of guards that can end without a value, where they are not declared `-> None`. A decorator may end without
+    one as well, so each function of a guard is checked."""
+    guards = distinct(guard for number in range(len(app.handlers)) for guard in guards_of(app, number))
+    codes = [
+        code
+        for guard in guards
+        if declared_type(guard) is not NONE
+        for one in layers_of(guard)
+        if isinstance(code := getattr(one, "__code__", None), CodeType)
+    ]
+    return [
+        (
+            code,
+            f"the guard `{code.co_qualname}` can end without a `return`, which refuses the request with 403: "
+            "end it by `return True`, or declare it `-> None`",
+        )
+        for code in dict.fromkeys(codes)
+        if _can_be_silent(code)
+    ]
 
 
-def _function(guard: Callable[..., Any]) -> Any:
-    inner = inspect.unwrap(getattr(guard, "func", guard))
-    return inner if inspect.isroutine(inner) or isinstance(inner, type) else getattr(inner, "__call__", inner)
-
-
-def _can_be_silent(function: Any) -> bool:
+def _can_be_silent(code: CodeType) -> bool:
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
     except (OSError, TypeError, SyntaxError):
         return False
     of = tree.body[0]
