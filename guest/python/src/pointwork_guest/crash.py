@@ -4,6 +4,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -11,7 +12,8 @@ from . import raw
 
 _SDK = __name__.rpartition(".")[0]
 _MOST_FRAMES = 64
-_MOST_CAUSES = 8
+_MOST_PARTS = 16
+"""How many causes and exceptions of groups a message has."""
 _PLACE = "__pointwork_place__"
 _LIBRARY = os.path.dirname(getattr(inspect, "__file__", "") or "/<none>/inspect.py") + "/"
 """The folder of Python's own modules."""
@@ -33,19 +35,22 @@ def source_file(path: str) -> str:
 
 def frames_of(trace: TracebackType | None) -> list[raw.Frame]:
     """The frames of the program, innermost first, without those of Python's own modules and of the SDK. `traceback`
-    would read the sources."""
-    found: list[raw.Frame] = []
+    would read the sources. Frames of a recursion are one frame, with their count."""
+    found: dict[tuple[CodeType, int], int] = {}
     while trace is not None:
         frame = trace.tb_frame
         code = frame.f_code
         if not _is_sdk(frame.f_globals.get("__name__")) and not _is_library(code.co_filename):
-            found.append(raw.Frame(code.co_qualname, source_file(code.co_filename), trace.tb_lineno or 0))
-            # A deep recursion: the innermost frames tell most.
+            key = code, trace.tb_lineno or 0
+            # The last occurrence is the innermost.
+            found[key] = found.pop(key, 0) + 1
             if len(found) > _MOST_FRAMES:
-                del found[0]
+                del found[next(iter(found))]
         trace = trace.tb_next
-    found.reverse()
-    return found
+    return [
+        raw.Frame(code.co_qualname + (f" … {count} times" if count > 1 else ""), source_file(code.co_filename), line)
+        for (code, line), count in reversed(found.items())
+    ]
 
 
 def _is_sdk(name: object) -> bool:
@@ -106,18 +111,36 @@ def _message(error: BaseException) -> str:
 
 def report_of(error: BaseException) -> raw.Report:
     """The report of an exception."""
-    causes: list[str] = []
-    cause = _cause_of(error)
-    while cause is not None and len(causes) < _MOST_CAUSES:
-        causes.append(f"; caused by {type(cause).__name__}: {_message(cause)}")
-        cause = _cause_of(cause)
-    hint = _hint(error)
     stack = frames_of(error.__traceback__)
     at = place_of(error)
     if not stack and at is not None:
         stack = [raw.Frame(at.co_qualname, source_file(at.co_filename), at.co_firstlineno)]
-    message = f"{_message(error)}{hint}{''.join(causes)}".encode("utf-8", "replace").decode()
+    parts = [*islice(_parts(error, ""), _MOST_PARTS + 1)]
+    if len(parts) > _MOST_PARTS:
+        parts[-1] = "; and more"
+    message = f"{_message(error)}{_hint(error)}{''.join(parts)}".encode("utf-8", "replace").decode()
     return raw.Report(message, type(error).__name__, stack)
+
+
+def _parts(error: BaseException, number: str) -> Iterator[str]:
+    """The exceptions of a group, by their numbers, and the cause, each with its own parts. `number` is that of the
+    exception itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for at, one in enumerate(error.exceptions, 1):
+            name = f"{number}.{at}" if number else str(at)
+            yield f"; {name}: {_line(one)}"
+            yield from _parts(one, name)
+    cause = _cause_of(error)
+    if cause is not None:
+        yield f"; caused by {_line(cause)}"
+        yield from _parts(cause, number)
+
+
+def _line(error: BaseException) -> str:
+    """The type, message and place of an exception, without its parts."""
+    frames = frames_of(error.__traceback__)
+    at = f" at {frames[0].file}:{frames[0].line}" if frames else ""
+    return f"{type(error).__name__}: {_message(error)}{at}"
 
 
 def note_place(error: BaseException, function: Any) -> None:

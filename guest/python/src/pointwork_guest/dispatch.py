@@ -129,9 +129,9 @@ class Dispatcher:
                     result = as_outcome(value, runner.name, runner.null)
                 else:
                     result = self._guarded(runner, ctx)
-                left: Any = _lowered(result, runner)
+                left: Any = _lowered(result, runner, ctx)
                 if isinstance(left, Reply):
-                    write_pieces(ctx, left)
+                    write_pieces(ctx, left, runner.call)
                     return DEFERRED
             except Exception as error:
                 left = _ended(error, runner.call)
@@ -151,9 +151,9 @@ class Dispatcher:
                     result = as_outcome(value, runner.name, runner.null)
                 else:
                     result = await self._guarded_later(runner, ctx)
-                left: Any = _lowered(result, runner)
+                left: Any = _lowered(result, runner, ctx)
                 if isinstance(left, Reply):
-                    await write_pieces_later(ctx, left)
+                    await write_pieces_later(ctx, left, runner.call)
                     return DEFERRED
             except CancelledError:
                 left = DEFERRED if ctx._has_replied else _cancelled(runner.name)
@@ -307,10 +307,15 @@ def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
     return call(*arguments)
 
 
-def _lowered(result: Outcome, runner: Runner) -> raw.Outcome | Reply | HttpError:
+def _lowered(result: Outcome, runner: Runner, ctx: BaseContext) -> raw.Outcome | Reply | HttpError:
     """The outcome for the host; a reply that is to be streamed, and an error, which each form handles in its own way.
     """
     if result is None:
+        if not ctx._has_replied:
+            log.warn(
+                f"`{runner.name}` returned nothing and sent no reply: return a value, or reply by `ctx.send` or "
+                "`ctx.hand_over`"
+            )
         return DEFERRED
     if isinstance(result, HttpError):
         return result

@@ -18,7 +18,8 @@ class HttpError(Exception):
     the further fields.
 
     A listener that raises it fails its caller, who can match on `code`. Of any other exception that leaves a handler
-    the client learns nothing but 500; the log has its message and place. A status other than 400 to 599 becomes 500.
+    the client learns nothing but 500; the log has its message and place. An error with a status other than 400 to 599, or
+    with an invalid header, is 500 with a general sentence, and the log has the place where it is made.
     """
 
     status = 500
@@ -32,10 +33,15 @@ class HttpError(Exception):
         code: str = "failed",
         **fields: Any,
     ) -> None:
-        wanted = self.status if status is None else status
-        self.status = int(wanted) if 400 <= wanted <= 599 else 500
+        wanted: object = self.status if status is None else status
+        is_valid = isinstance(wanted, int) and 400 <= wanted <= 599
+        self.status = int(wanted) if isinstance(wanted, int) and is_valid else 500
         self.message = reason(self.status) if message is None else str(message)
         self.headers = pairs(headers)
+        self._reply_error: ReplyError | None = None
+        problem = self._header_problem() if is_valid else f"the status of the error is {wanted!r}, expected 400 to 599"
+        if problem is not None:
+            self._reply_error = wrong_reply(problem)
         self.code = str(code)
         self.fields = fields
         super().__init__(self.message)
@@ -44,13 +50,19 @@ class HttpError(Exception):
         """What the log has instead, if the client must not learn the message."""
         return None
 
+    def _header_problem(self) -> str | None:
+        return next((told for name, value in self.headers if (told := header_problem(name, value))), None)
+
+    def reply_error(self) -> "ReplyError | None":
+        """What the error is instead, if its status or a header is invalid. A hook may have changed the headers."""
+        problem = None if self._reply_error is not None else self._header_problem()
+        return self._reply_error if problem is None else ReplyError(problem, "an error")
+
     def for_client(self) -> "HttpError":
         """The error for the client: hidden errors are logged."""
-        for name, value in self.headers:
-            problem = header_problem(name, value)
-            if problem is not None:
-                self.headers = []
-                return ReplyError(problem, "an error").for_client()
+        problem = self.reply_error()
+        if problem is not None:
+            return problem.for_client()
         told = self.hidden()
         if told is None:
             return self
@@ -145,7 +157,11 @@ def thrown(error: HttpError) -> raw.Thrown:
 
 def failure(error: HttpError) -> raw.Failure:
     """The failure for the caller of a listener. It has everything, since the caller decides what its client learns."""
-    headers = [raw_header(name, value) for name, value in error.headers]
+    reply_error = error.reply_error()
+    if reply_error is not None:
+        log.error(f"{reply_error.hidden()}")
+    valid = [(name, value) for name, value in error.headers if not header_problem(name, value)]
+    headers = [raw_header(name, value) for name, value in valid]
     return raw.Failure(error.code, error.status, headers, well_formed(error.message), _details(error))
 
 

@@ -2,13 +2,13 @@
 
 import functools
 import types
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Union, get_args, get_origin
 
 from . import raw
 from .base_context import BaseContext
 from .context import AsyncContext, Context
-from .crash import exception_line, forget_traces
+from .crash import exception_line, forget_traces, note_place
 from .delivery import BaseDelivery
 from .exceptions import CallError, HttpError, UncaughtException, http_error
 from .host import host
@@ -75,8 +75,9 @@ def report(error: UncaughtException, call: BaseContext | BaseDelivery) -> None:
     host.environment.raised(error.exception)
 
 
-def _broken(raised: Exception, ctx: BaseContext) -> None:
+def _broken(raised: Exception, ctx: BaseContext, handler: Callable[..., Any]) -> None:
     """An error after the head of a reply. A client that leaves is no error."""
+    note_place(raised, handler)
     error = http_error(raised)
     if isinstance(error, UncaughtException):
         report(error, ctx)
@@ -86,7 +87,7 @@ def _broken(raised: Exception, ctx: BaseContext) -> None:
     forget_traces(error)
 
 
-def write_pieces(ctx: Context, reply: Reply) -> None:
+def write_pieces(ctx: Context, reply: Reply, handler: Callable[..., Any]) -> None:
     """Writes the pieces. An error before the first one is raised, since nothing is sent yet; a later one breaks the
     reply off. When
     the client leaves, the rest is dropped."""
@@ -106,7 +107,7 @@ def write_pieces(ctx: Context, reply: Reply) -> None:
                 chunk = None if piece is None else piece_bytes(piece)
             writer.finish()
         except Exception as error:
-            _broken(error, ctx)
+            _broken(error, ctx, handler)
             writer.close()
     finally:
         # A generator cleans up in its `finally`.
@@ -115,7 +116,7 @@ def write_pieces(ctx: Context, reply: Reply) -> None:
             close()
 
 
-async def write_pieces_later(ctx: AsyncContext, reply: Reply) -> None:
+async def write_pieces_later(ctx: AsyncContext, reply: Reply, handler: Callable[..., Any]) -> None:
     """The same in the asynchronous form, from a generator of either kind."""
     pieces: Any = reply.body
     is_later = isinstance(pieces, AsyncIterator)
@@ -133,7 +134,7 @@ async def write_pieces_later(ctx: AsyncContext, reply: Reply) -> None:
                 chunk = await following()
             await writer.finish()
         except Exception as error:
-            _broken(error, ctx)
+            _broken(error, ctx, handler)
             writer.close()
     finally:
         close = getattr(pieces, "aclose" if is_later else "close", None)
