@@ -186,9 +186,15 @@ def exception_line(error: BaseException) -> str:
     return f"{report.exception}: {report.message}{at}"
 
 
-def caller_place() -> str:
+def caller() -> tuple[str, int]:
     """The file and line of the program that called the SDK."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_sdk(frame.f_globals.get("__name__")):
         frame = frame.f_back
-    return f"{source_file(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def caller_place() -> str:
+    """The same as a text."""
+    file, line = caller()
+    return f"{source_file(file)}:{line}"

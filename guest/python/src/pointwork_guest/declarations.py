@@ -3,13 +3,13 @@ effect, or another one than their author expects. The build tells each with its 
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 from .decorators import BodyMode, Guard, RouteDeclaration
 from .header import header_problem
 from .hints import hints_of, is_text, marker_of
-from .module import HandlerOf, Module, ModuleProblem, path_names
+from .module import HandlerOf, Module, ModuleProblem, Problem, path_names
 from .variables import schema_of
 
 _OTHER_PARAMETER = re.compile(r"\{([A-Za-z_]\w*)[^/{}]*\}|<(?:[^/<>:]*:)?([A-Za-z_]\w*)>")
@@ -20,48 +20,53 @@ _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
 
 def check_declarations(module: Module) -> None:
     """Raises a `ModuleProblem` with every problem."""
-    problems = [*_of_module(module)]
+    problems: list[Problem] = [*_of_module(module)]
     for controller in module.controllers:
-        shown = f"`{controller.of.__name__}`"
-        problems += _of_path(shown, controller.declared.path)
-        problems += _of_headers(shown, controller.declared.headers)
-        problems += _of_functions(shown, "guards", controller.declared.guards)
-        problems += _of_functions(shown, "after", controller.declared.after)
-        problems += _of_metadata(shown, controller.declared.metadata)
+        of, shown, declared = controller.of, f"`{controller.of.__name__}`", controller.declared
+        problems += _at(of, _of_path(shown, declared.path))
+        problems += _at(of, _of_headers(shown, declared.headers))
+        problems += _at(of, _of_functions(shown, "guards", declared.guards))
+        problems += _at(of, _of_functions(shown, "after", declared.after))
+        problems += _at(of, _of_metadata(shown, declared.metadata))
     for handler in module.handlers:
         for route in handler.routes:
-            problems += _of_route(f"`{handler.shown}`", route)
-        problems += _of_some_paths(handler)
+            problems += _at(handler.function, _of_route(f"`{handler.shown}`", route))
+        problems += _at(handler.function, _of_some_paths(handler))
     for channel in module.channels:
-        problems += _of_metadata(f"`{channel.of.__name__}`", channel.declared.metadata)
+        problems += _at(channel.of, _of_metadata(f"`{channel.of.__name__}`", channel.declared.metadata))
     for listener in module.listeners:
-        problems += _of_metadata(f"`{listener.shown}`", listener.metadata)
+        problems += _at(listener.function, _of_metadata(f"`{listener.shown}`", listener.metadata))
     if problems:
-        raise ModuleProblem("\n".join(problems))
+        raise ModuleProblem(problems)
 
 
-def _of_module(module: Module) -> Iterator[str]:
-    yield from _of_functions("the module", "guards", module.guards)
-    yield from _of_functions("the module", "after", module.after)
-    yield from _of_metadata("the module", list(module.metadata.items()))
+def _at(of: Any, problems: Iterable[str]) -> list[Problem]:
+    return [(of, told) for told in problems]
+
+
+def _of_module(module: Module) -> Iterator[Problem]:
+    yield from _at(module, _of_functions("the module", "guards", module.guards))
+    yield from _at(module, _of_functions("the module", "after", module.after))
+    yield from _at(module, _of_metadata("the module", list(module.metadata.items())))
     for name in module.uses:
         if not isinstance(name, str):
-            yield f"`uses` of the module has `{name!r}`, expected the name of an event, such as `uses=[ONE.name]`"
+            told = f"`uses` of the module has `{name!r}`, expected the name of an event, such as `uses=[ONE.name]`"
+            yield module, told
     if module.variables is not None:
         try:
             schema_of(module.variables)
         except TypeError as error:
-            yield str(error)
+            yield module.variables, str(error)
     errors: Any = module.errors
-    if isinstance(errors, Mapping):
-        for kind, function in errors.items():
-            if not (isinstance(kind, type) and issubclass(kind, Exception)):
-                yield f"`errors` of the module has the key `{kind!r}`, expected a class of exceptions"
-            elif issubclass(kind, (MemoryError, RecursionError)):
-                yield f"`errors` of the module has the key `{kind.__name__}`, which traps the instance: expected none"
-            yield from _of_functions("the module", "errors", [function])
-    elif errors is not None:
-        yield from _of_functions("the module", "errors", [errors])
+    for kind, function in errors.items() if isinstance(errors, Mapping) else ():
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            told = f"`errors` of the module has the key `{kind!r}`, expected a class of exceptions"
+        elif issubclass(kind, (MemoryError, RecursionError)):
+            told = f"`errors` of the module has the key `{kind.__name__}`, which traps the instance: expected none"
+        else:
+            continue
+        yield function, told
+    yield from _at(module, _of_functions("the module", "errors", module.error_functions()))
 
 
 def _of_route(shown: str, route: RouteDeclaration) -> Iterator[str]:

@@ -33,15 +33,13 @@ class HttpError(Exception):
         code: str = "failed",
         **fields: Any,
     ) -> None:
-        wanted: object = self.status if status is None else status
-        is_valid = isinstance(wanted, int) and 400 <= wanted <= 599
-        self.status = int(wanted) if isinstance(wanted, int) and is_valid else 500
-        self.message = reason(self.status) if message is None else str(message)
+        self.status = self.status if status is None else status
         self.headers = pairs(headers)
-        self._reply_error: ReplyError | None = None
-        problem = self._header_problem() if is_valid else f"the status of the error is {wanted!r}, expected 400 to 599"
-        if problem is not None:
-            self._reply_error = wrong_reply(problem)
+        problem = self._problem()
+        self._reply_error = None if problem is None else wrong_reply(problem)
+        # It may be an `HTTPStatus`.
+        self.status = int(self.status) if _is_status(self.status) else 500
+        self.message = reason(self.status) if message is None else str(message)
         self.code = str(code)
         self.fields = fields
         super().__init__(self.message)
@@ -50,13 +48,17 @@ class HttpError(Exception):
         """What the log has instead, if the client must not learn the message."""
         return None
 
-    def _header_problem(self) -> str | None:
+    def _problem(self) -> str | None:
+        if not _is_status(self.status):
+            return f"the status of the error is {self.status!r}, expected 400 to 599"
         return next((told for name, value in self.headers if (told := header_problem(name, value))), None)
 
     def reply_error(self) -> "ReplyError | None":
-        """What the error is instead, if its status or a header is invalid. A hook may have changed the headers."""
-        problem = None if self._reply_error is not None else self._header_problem()
-        return self._reply_error if problem is None else ReplyError(problem, "an error")
+        """What the error is instead, if its status or a header is invalid. A hook may have changed them."""
+        if self._reply_error is not None:
+            return self._reply_error
+        problem = self._problem()
+        return None if problem is None else ReplyError(problem, "an error")
 
     def for_client(self) -> "HttpError":
         """The error for the client: hidden errors are logged."""
@@ -69,6 +71,10 @@ class HttpError(Exception):
         if told:
             log.error(told)
         return HttpError(GENERAL, status=self.status, headers=self.headers, code=self.code)
+
+
+def _is_status(status: object) -> bool:
+    return isinstance(status, int) and 400 <= status <= 599
 
 
 def reason(status: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .crash import caller
 from .decorators import (
     ClassDeclaration,
     FunctionDeclaration,
@@ -61,8 +62,16 @@ class ChannelOf:
     listeners: list[int] = field(default_factory=list)
 
 
+Problem = tuple[Any, str]
+"""The function, class or module that a problem is about, and the message."""
+
+
 class ModuleProblem(TypeError):
     """What is wrong with the declarations of a module, one problem a line."""
+
+    def __init__(self, problems: "list[Problem]") -> None:
+        super().__init__("\n".join(told for _, told in problems))
+        self.problems = problems
 
 
 class Module:
@@ -86,6 +95,7 @@ class Module:
         uses: Sequence[str] = (),
         metadata: Mapping[str, str] = {},
     ) -> None:
+        self.made_at = caller()
         self.guards, self.after, self.errors = [*guards], [*after], errors
         self.variables, self.uses, self.metadata = variables, [*uses], dict(metadata)
         self.controllers: list[ControllerOf] = []
@@ -93,21 +103,20 @@ class Module:
         self.handlers: list[HandlerOf] = []
         self.listeners: list[ListenerOf] = []
         self.warnings: list[str] = []
-        problems: list[str] = []
+        problems: list[Problem] = []
         for of in controllers:
             self._add_controller(of, problems)
         for of in channels:
             self._add_channel(of, problems)
-        problems += _same_names("controllers", [one.declared.name for one in self.controllers])
-        problems += _same_names("channels", [one.declared.path for one in self.channels])
+        problems += _same_names("controllers", [(one.of, one.declared.name) for one in self.controllers])
+        problems += _same_names("channels", [(one.of, one.declared.path) for one in self.channels])
         problems += self._same_routes()
         self.is_async = self._form(problems)
         if not problems and not self.controllers and not self.channels:
-            problems.append(
-                "the module lists no controllers and no channels, expected `Module(controllers=[Products])`"
-            )
+            told = "the module lists no controllers and no channels, expected `Module(controllers=[Products])`"
+            problems.append((self, told))
         if problems:
-            raise ModuleProblem("\n".join(problems))
+            raise ModuleProblem(problems)
 
     def classes(self) -> list[tuple[type[Any], ClassDeclaration]]:
         """The listed classes."""
@@ -137,7 +146,7 @@ class Module:
             f"the {kind} `{of.__name__}` takes no part: the module does not list it in `{kind}s`" for of, kind in others
         ]
 
-    def _add_controller(self, of: type[Any], problems: list[str]) -> None:
+    def _add_controller(self, of: type[Any], problems: list[Problem]) -> None:
         declared = _declared("controller", of, problems)
         if declared is None:
             return
@@ -145,7 +154,9 @@ class Module:
         self.controllers.append(controller)
         for name, function, method in _own_functions(of, problems):
             if method.listeners:
-                problems.append(f"`{of.__name__}.{name}` has `@on`, which belongs in a class with `@channel`")
+                problems.append(
+                    (function, f"`{of.__name__}.{name}` has `@on`, which belongs in a class with `@channel`")
+                )
             if method.routes:
                 controller.routes += [(len(self.handlers), route) for route in method.routes]
                 self.handlers.append(HandlerOf(controller, name, function, method.routes))
@@ -153,7 +164,7 @@ class Module:
         if not controller.routes:
             self.warnings.append(f"the controller `{of.__name__}` has no routes of its own")
 
-    def _add_channel(self, of: type[Any], problems: list[str]) -> None:
+    def _add_channel(self, of: type[Any], problems: list[Problem]) -> None:
         declared = _declared("channel", of, problems)
         if declared is None:
             return
@@ -162,13 +173,15 @@ class Module:
         events: dict[str, str] = {}
         for name, function, method in _own_functions(of, problems):
             if method.routes:
-                problems.append(f"`{of.__name__}.{name}` has a route, which belongs in a class with `@controller`")
+                problems.append(
+                    (function, f"`{of.__name__}.{name}` has a route, which belongs in a class with `@controller`")
+                )
             for listener in method.listeners:
                 # An `Event` has its whole name.
                 event = listener.event.removeprefix(f"{declared.path}:")
                 if event in events:
                     both = f"`{of.__name__}.{events[event]}` and `{of.__name__}.{name}`"
-                    problems.append(f"{both} both listen to `{declared.path}:{event}`")
+                    problems.append((function, f"{both} both listen to `{declared.path}:{event}`"))
                 events[event] = name
                 channel.listeners.append(len(self.listeners))
                 self.listeners.append(ListenerOf(channel, name, function, event, listener.metadata))
@@ -176,9 +189,9 @@ class Module:
         if not channel.listeners:
             self.warnings.append(f"the channel `{of.__name__}` has no listeners of its own")
 
-    def _same_routes(self) -> list[str]:
+    def _same_routes(self) -> list[Problem]:
         owners: dict[str, str] = {}
-        problems: list[str] = []
+        problems: list[Problem] = []
         for controller in self.controllers:
             for handler, route in controller.routes:
                 for path in route.paths or [""]:
@@ -187,20 +200,19 @@ class Module:
                     shape = f"{method} {_NAME.sub('/:', full)}"
                     owner = f"`{self.handlers[handler].shown}`"
                     if shape in owners:
-                        problems.append(
-                            f"the route {method} {full} is declared twice, by {owners[shape]} and by {owner}"
-                        )
+                        told = f"the route {method} {full} is declared twice, by {owners[shape]} and by {owner}"
+                        problems.append((self.handlers[handler].function, told))
                     owners[shape] = owner
         return problems
 
-    def _form(self, problems: list[str]) -> bool:
+    def _form(self, problems: list[Problem]) -> bool:
         """Whether the form is the asynchronous one. A module has one form, that of all its handlers and listeners."""
-        functions = [(handler.shown, handler.function) for handler in self.handlers]
-        functions += [(listener.shown, listener.function) for listener in self.listeners]
-        later = [shown for shown, function in functions if _is_async(function)]
-        now = [shown for shown, function in functions if not _is_async(function)]
+        functions: list[HandlerOf | ListenerOf] = [*self.handlers, *self.listeners]
+        later = [one for one in functions if _is_async(one.function)]
+        now = [one for one in functions if not _is_async(one.function)]
         if later and now:
-            problems.append(f"`{later[0]}` is `async def` and `{now[0]}` is `def`, expected one form in a module")
+            both = f"`{later[0].shown}` is `async def` and `{now[0].shown}` is `def`"
+            problems.append((later[0].function, f"{both}, expected one form in a module"))
         return bool(later)
 
 
@@ -219,15 +231,15 @@ def path_names(prefix: str, path: str) -> set[str]:
     return {part[1:] for part in f"{prefix}/{path}".split("/") if part[:1] in (":", "*")}
 
 
-def _declared(kind: Literal["controller", "channel"], of: type[Any], problems: list[str]) -> ClassDeclaration | None:
+def _declared(kind: Literal["controller", "channel"], of: type[Any], problems: list[Problem]) -> ClassDeclaration | None:
     declared = declared_classes().get(of) if isinstance(of, type) else None
     if declared is not None and declared.kind == kind:
         return declared
-    problems.append(f"`{getattr(of, '__name__', of)}` is listed in `{kind}s` and has no `@{kind}`")
+    problems.append((of, f"`{getattr(of, '__name__', of)}` is listed in `{kind}s` and has no `@{kind}`"))
     return None
 
 
-def _own_functions(of: type[Any], problems: list[str]) -> list[tuple[str, Callable[..., Any], FunctionDeclaration]]:
+def _own_functions(of: type[Any], problems: list[Problem]) -> list[tuple[str, Callable[..., Any], FunctionDeclaration]]:
     """The decorated functions that the class itself has, in their order."""
     found: list[tuple[str, Callable[..., Any], FunctionDeclaration]] = []
     for name, value in vars(of).items():
@@ -236,14 +248,14 @@ def _own_functions(of: type[Any], problems: list[str]) -> list[tuple[str, Callab
         if method is None:
             continue
         if inner is not value:
-            problems.append(f"`{of.__name__}.{name}` is no method of instances, expected a function with `self`")
+            problems.append((inner, f"`{of.__name__}.{name}` is no method of instances, expected a function with `self`"))
             continue
         lines = declared_lines(of, name)
         if len(lines) > 1:
-            problems.append(f"`{of.__name__}.{name}` is there twice, at the lines {lines[0]} and {lines[1]}")
+            problems.append((value, f"`{of.__name__}.{name}` is there twice, at the lines {lines[0]} and {lines[1]}"))
         first = next(iter(inspect.signature(value).parameters.values()), None)
         if first is None or (first.name != "self" and first.annotation is not first.empty):
-            problems.append(f"`{of.__name__}.{name}` has no `self`, expected it as the first parameter")
+            problems.append((value, f"`{of.__name__}.{name}` has no `self`, expected it as the first parameter"))
         found.append((name, value, method))
     return found
 
@@ -272,6 +284,12 @@ def _left_out(of: type[Any], kind: Literal["controller", "channel"]) -> list[str
     return found
 
 
-def _same_names(what: str, names: list[str]) -> list[str]:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    return [f"two {what} have the name `{name}`, expected one: give a class another name" for name in repeated]
+def _same_names(what: str, classes: list[tuple[type[Any], str]]) -> list[Problem]:
+    seen: set[str] = set()
+    problems: dict[str, Problem] = {}
+    for of, name in classes:
+        if name in seen:
+            told = f"two {what} have the name `{name}`, expected one: give a class another name"
+            problems.setdefault(name, (of, told))
+        seen.add(name)
+    return [problems[name] for name in sorted(problems)]

@@ -5,6 +5,7 @@ and with their place.
 import contextlib
 import dataclasses
 import importlib
+import inspect
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 from ..crash import place_of
 from .errors import BuildError
@@ -82,7 +84,7 @@ def inspect_entry(entry: Path) -> Checked:
     from ..declarations import check_declarations
     from ..dispatch import Dispatcher
     from ..manifest import events_used, routes_of
-    from ..module import Module
+    from ..module import Module, ModuleProblem
     from .names import misnamed
     from .silent import silent_guards
 
@@ -102,9 +104,13 @@ def inspect_entry(entry: Path) -> Checked:
         Dispatcher(app)
     except BuildError:
         raise
+    except ModuleProblem as error:
+        places = [(_subject_place(of, root, shown) or _place(error, root, shown), told) for of, told in error.problems]
+        raise BuildError("\n".join(f"{place}: {told}" for place, told in places)) from error
     except ModuleNotFoundError as error:
         raise BuildError(
-            f"{_place(error, root, shown)}: {error}: install the package, or add it to the project"
+            f"{_place(error, root, shown)}: {error}: install the package, which `requirements.txt` of a project names, "
+            "or add the file"
         ) from error
     except SystemExit as error:
         raise BuildError(
@@ -116,9 +122,9 @@ def inspect_entry(entry: Path) -> Checked:
         told = error.msg if isinstance(error, SyntaxError) else error
         raise BuildError(f"{_place(error, root, shown)}: {kind}{told}") from error
     check_imports(root, shown)
-    near = [f"{_at(getattr(of.function, '__code__', None), root, shown)}: {told}" for of, told in misnamed(app)]
-    near += [f"{_at(code, root, shown)}: {told}" for code, told in silent_guards(app)]
-    warnings = [*frozen, *app.warnings, *app.unlisted(), *near, *_unimported(root, shown)]
+    near = [(_subject_place(of.function, root, shown), told) for of, told in misnamed(app)]
+    near += [(_at(code, root, shown), told) for code, told in silent_guards(app)]
+    warnings = [*frozen, *app.warnings, *app.unlisted(), *(f"{place or shown}: {told}" for place, told in near), *_unimported(root, shown)]
     facts, inputs = _facts(entry.resolve().parent), [str(path) for path in sources(root)]
     modules, read = _modules(root, shown, before), sorted(reads)
     routes, uses = routes_of(app), events_used(app)
@@ -167,9 +173,26 @@ def _relative(root: Path) -> Path:
 
 def _at(code: CodeType | None, root: Path, shown: Path) -> str:
     """The place of a function, or the folder if it is not below `root`."""
-    if code is None or not Path(code.co_filename).is_relative_to(root):
-        return str(shown)
-    return f"{shown / Path(code.co_filename).relative_to(root)}:{code.co_firstlineno}"
+    return (_line(code.co_filename, code.co_firstlineno, root, shown) if code else None) or str(shown)
+
+
+def _line(file: str, line: int, root: Path, shown: Path) -> str | None:
+    path = Path(file)
+    return f"{shown / path.relative_to(root)}:{line}" if path.is_relative_to(root) else None
+
+
+def _subject_place(of: Any, root: Path, shown: Path) -> str | None:
+    """The place of a function, class or module, if it is below `root`."""
+    made_at: tuple[str, int] | None = getattr(of, "made_at", None)
+    if made_at is not None:
+        return _line(*made_at, root, shown)
+    if isinstance(of, type):
+        try:
+            return _line(inspect.getfile(of), inspect.getsourcelines(of)[1], root, shown)
+        except (OSError, TypeError):
+            return None
+    code = getattr(inspect.unwrap(of), "__code__", None)
+    return None if code is None else _line(code.co_filename, code.co_firstlineno, root, shown)
 
 
 def _place(error: BaseException, root: Path, shown: Path) -> str:
