@@ -195,7 +195,17 @@ def test_what_is_logged(server: Servers) -> None:
         ("now/no-json", ("at Now.no_json (test/modules/now/now.py:",)),
         (
             "now/recursion",
-            ("RecursionError: maximum recursion depth exceeded", "at Now.recursion (test/modules/now/now.py:"),
+            ("RecursionError: maximum recursion depth exceeded", "at Now.recursion … ", " times (test/modules/now/now.py:"),
+        ),
+        (
+            "now/seven",
+            ("TypeError: what was returned by `Now.seven` does not fit its type: expected `int`, got `str`",),
+        ),
+        ("now/seven", ("at Now.seven (test/modules/now/now.py:",)),
+        ("now/group", ("ExceptionGroup: both (2 sub-exceptions); 1: KeyError: 'a'; 2: ValueError: b",)),
+        (
+            "now/pieces",
+            ("TypeError: a piece of the reply is of the type `int`", "at Now.pieces (test/modules/now/now.py:"),
         ),
         ("now/memory", ("MemoryError", "at Now.memory (test/modules/now/now.py:")),
         ("now/file", ("a module has no files", "at Now.file (test/modules/now/now.py:")),
@@ -242,11 +252,31 @@ def test_errors_that_are_no_crash(server: Servers) -> None:
     server.logged("the reply is not valid: the status of the reply is '200', expected 200 to 599")
     assert server.get("/now/header") == (500, {"message": "the server could not answer the request"})
     server.logged("the reply is not valid: `bad name` cannot be the name of a header")
+    assert server.get("/now/odd") == (500, {"message": "the server could not answer the request"})
+    server.logged("the status of the error is 302, expected 400 to 599; it is made at test/modules/now/now.py:")
+    assert server.get("/now/nothing")[0] == 500
+    server.logged("`Now.nothing` returned nothing and sent no reply: return a value, or reply by")
     with pytest.raises(http.client.HTTPException):
         server.get("/now/late")
     server.logged("ValueError: late", "at Now.late (test/modules/now/now.py:")
     assert server.get("/now/emit-wrong") == (200, b"emitted")
     server.logged("the payload of `now:one`: expected a whole number, got `x`")
+
+
+def test_warnings_of_python_name_their_source(server: Servers) -> None:
+    assert server.get("/now/warning") == (200, b"warned")
+    assert server.get("/later/forgotten") == (200, b"replied")
+    server.logged("RuntimeWarning: a bad habit", "RuntimeWarning: coroutine 'Later.timer' was never awaited")
+    found = re.findall(r"(\S+):\d+: RuntimeWarning", server.text())
+    assert {"test/modules/now/now.py", "test/modules/later/later.py"} >= set(found) and len(found) >= 2
+
+
+def test_what_becomes_of_an_end_of_memory_that_the_program_catches(server: Servers) -> None:
+    print([server.get(f"/now/caught-memory?bytes={size}") for size in (0, 1 << 30, (1 << 31) - 100)])
+    print(server.get("/now/deep"))
+    time.sleep(1)
+    print(server.now.text()[-3000:])
+    raise AssertionError
 
 
 def test_the_asynchronous_form(server: Servers) -> None:

@@ -22,7 +22,7 @@ from .crash import forget_traces, report_of
 from .dispatch import Dispatcher
 from .finalizer import real_finalizers, short_finalizers
 from .host import host
-from .log import HostHandler, Lines
+from .log import HostHandler, Lines, name_sources_in_warnings
 from .manifest import describe
 from .module import Module
 
@@ -108,6 +108,7 @@ def exports(app: object, facts: Mapping[str, str], uses: list[str]) -> tuple[typ
 def export(declared: Callable[[], Declared], is_async: bool) -> tuple[type, type, type]:
     """The same for a module that is known when a call needs it."""
     logging.basicConfig(handlers=[HostHandler()], level=logging.DEBUG, force=True)
+    name_sources_in_warnings()
     instance = Instance(declared)
     host.environment = instance
     host.failure = Err

@@ -81,7 +81,9 @@ def _context(listener: ListenerOf, optional: bool) -> Callable[[Any, Any], Any]:
         found = delivery._take()
         if found is None and not optional:
             raise HttpError(
-                f"the event `{_event(listener)}` has no context, expected one that is handed over", code="bad-payload"
+                f"the event `{_event(listener)}` has no context, expected one that is handed over: take "
+                "`Context | None`, or `Delivery` to call other events",
+                code="bad-payload",
             )
         return found
 

@@ -3,11 +3,12 @@
 import io
 import json
 import logging
+import warnings
 from contextvars import ContextVar
 from typing import Any
 
 from . import raw
-from .crash import exception_line
+from .crash import exception_line, source_file
 from .host import host
 
 _TARGET = "pointwork::guest::log"
@@ -99,3 +100,13 @@ class Lines(io.TextIOBase):
         """Ends a line that has no newline."""
         if self.rests.get()[self._stream]:
             self.write("\n")
+
+
+def name_sources_in_warnings() -> None:
+    """Warnings of `warnings` name a source as the developer knows it. A component has no source to show the line of."""
+    format_warning = warnings.formatwarning
+
+    def formatted(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
+        return format_warning(message, category, source_file(filename), lineno, line or "")
+
+    warnings.formatwarning = formatted

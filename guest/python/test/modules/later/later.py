@@ -75,6 +75,12 @@ class Later:
         asyncio.create_task(fail())
         return "replied"
 
+    @get("forgotten")
+    async def forgotten(self) -> str:
+        """A coroutine that nobody awaits."""
+        self.timer()  # type: ignore[unused-coroutine]
+        return "replied"
+
     @get("timer")
     async def timer(self) -> str:
         await asyncio.sleep(1)

@@ -7,10 +7,11 @@ import secrets
 import sys
 import time
 import uuid
+import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, cast
 
 from shapes import Order
 
@@ -18,9 +19,11 @@ from pointwork_guest import (
     Context,
     Delivery,
     Event,
+    HttpError,
     Module,
     NotFound,
     Payload,
+    Query,
     Reply,
     channel,
     controller,
@@ -126,6 +129,44 @@ class Now:
     @get("memory")
     def memory(self) -> Any:
         return len(bytes(1 << 30))
+
+    @get("caught-memory")
+    def caught_memory(self, bytes_: Annotated[int, Query("bytes")] = 0) -> str:
+        try:
+            return str(len(bytes(bytes_) if bytes_ else [0] * sys.maxsize))
+        except MemoryError:
+            return "caught"
+
+    @get("deep")
+    def deep(self) -> str:
+        try:
+            return str(self.recursion())
+        except RecursionError:
+            return "caught"
+
+    @get("warning")
+    def warning(self) -> str:
+        warnings.warn("a bad habit", RuntimeWarning, stacklevel=1)
+        return "warned"
+
+    @get("seven")
+    def seven(self) -> int:
+        return cast(int, "seven")
+
+    @get("odd")
+    def odd(self) -> Any:
+        raise HttpError("odd", status=302)
+
+    @get("group")
+    def group(self) -> Any:
+        raise ExceptionGroup("both", [KeyError("a"), ValueError("b")])
+
+    @get("pieces")
+    def pieces(self) -> Any:
+        return iter([1])
+
+    @get("nothing")
+    def nothing(self) -> None: ...
 
     @get("file")
     def file(self) -> Any:
