@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import sys
 import time
 import weakref
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from pointwork_guest import (
     Depends,
     Module,
     NotFound,
+    Query,
     channel,
     controller,
     get,
@@ -74,6 +76,13 @@ class Later:
 
         asyncio.create_task(fail())
         return "replied"
+
+    @get("caught-memory")
+    async def caught_memory(self, bytes_: Annotated[int, Query("bytes")] = 0) -> str:
+        try:
+            return str(len(bytes(bytes_) if bytes_ else [0] * sys.maxsize))
+        except MemoryError:
+            return "caught"
 
     @get("forgotten")
     async def forgotten(self) -> str:
