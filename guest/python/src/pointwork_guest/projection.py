@@ -18,7 +18,6 @@ from collections.abc import (
     Collection,
     Coroutine,
     Generator,
-    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -97,7 +96,15 @@ class _Literal(Scalar):
         # `True` equals 1.
         keys = {(type(word), word) for word in words}
         shown_words = " or ".join(f"`{word!r}`" for word in words)
-        super().__init__(shown_words, (), lambda value: isinstance(value, Hashable) and (type(value), value) in keys)
+
+        def fits(value: Any) -> bool:
+            try:
+                return (type(value), value) in keys
+            except TypeError:
+                # It has no hash.
+                return False
+
+        super().__init__(shown_words, (), fits)
 
     def __call__(self, value: Any) -> Any:
         if self.fits(value):
@@ -259,15 +266,18 @@ def _record_project(record: Record) -> Project:
     of_dict = itemgetter(*given) if given else lambda value: ()
     kind: Any = record.kind
 
-    def fits(values: Iterable[Any]) -> bool:
-        """Whether all fields are of classes whose values all fit."""
+    def fits(values: tuple[Any, ...]) -> bool:
+        """Whether all fields are scalars that fit."""
         kinds = tuple(map(type, values))
         if kinds in known:
             return True
-        fit = is_flat and all(one in scalar.exact for one, scalar in zip(kinds, scalars, strict=False))
-        if fit and len(known) < _MOST_SHAPES:
-            known.add(kinds)
-        return fit
+        if not is_flat:
+            return False
+        if all(one in scalar.exact for one, scalar in zip(kinds, scalars, strict=False)):
+            if len(known) < _MOST_SHAPES:
+                known.add(kinds)
+            return True
+        return all(scalar.fits(one) for one, scalar in zip(values, scalars, strict=False))
 
     def made(value: Any) -> Any:
         if type(value) is kind:
@@ -280,9 +290,7 @@ def _record_project(record: Record) -> Project:
         return others(value)
 
     def sent(name: str, part: Project | None, value: Any) -> Any:
-        if part is None or _has_exact(part, (value,)):
-            return value
-        return _part(name, part, value)
+        return value if part is None else _part(name, part, value)
 
     def others(value: Any) -> Any:
         """The fields of a dictionary, or of another class such as a subclass."""
