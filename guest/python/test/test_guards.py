@@ -183,6 +183,19 @@ def denying(function: Any) -> Any:
     return inner
 
 
+class Proxy:
+    """As a decorator of `wrapt`, which has the attributes of its function."""
+
+    def __init__(self, function: Any) -> None:
+        self.inner = function
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self.inner
+
+    def __call__(self, ctx: BaseContext) -> None: ...
+
+
 def admits(ctx: BaseContext) -> None: ...
 
 
@@ -274,6 +287,7 @@ def test_a_guard_lets_pass_by_true_by_its_type_and_by_nothing_if_it_says_so(guar
         Door().admits,
         Door(),
         Wrapper(admits),
+        Proxy(admits),
     ],
 )
 def test_a_guard_that_is_declared_to_return_nothing_has_no_decorator(guard: Any) -> None:

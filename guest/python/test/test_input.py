@@ -22,7 +22,7 @@ from pointwork_guest import (
     on,
     post,
 )
-from pointwork_guest import base_context, fields, jsonplaces, multipart, readers
+from pointwork_guest import base_context, fields, jsonplaces, misfits, multipart, readers, scalars
 from pointwork_guest.testing import TestApp
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -129,8 +129,8 @@ class Counted:
 
 
 def test_a_list_of_wrong_items_is_read_to_the_51st_and_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused, scans = Counted(readers._refused), Counted(jsonplaces._ends)
-    monkeypatch.setattr(readers, "_refused", refused)
+    refused, scans = Counted(misfits.refused), Counted(jsonplaces._ends)
+    monkeypatch.setattr(scalars, "refused", refused)
     monkeypatch.setattr(jsonplaces, "_ends", scans)
     status, body = sent("caught", json.dumps({"values": ["x"] * 4000}))
     assert (status, body["message"], len(body["fields"])) == (422, "more than 50 fields are not valid", 50)
@@ -151,11 +151,11 @@ def test_other_types_stop_at_the_51st_as_well() -> None:
         (list[Numbers], [{}] * 4000),
     ]
     for hint, value in hints:
-        with pytest.raises(readers.Misfit) as found:
+        with pytest.raises(misfits.Misfit) as found:
             readers.JSON.reader(hint).read(value)
         assert len(found.value.found) == 51
     closed = readers.COMPILERS[False, True].reader(Numbers)
-    with pytest.raises(readers.Misfit) as unknown:
+    with pytest.raises(misfits.Misfit) as unknown:
         closed.read(dict.fromkeys(map(str, range(4000))))
     assert len(unknown.value.found) == 51
 
@@ -184,7 +184,7 @@ def test_values_of_one_hash_are_refused_where_they_are_hashed() -> None:
         (dict[UUID, str], {str(UUID(int=one)): "" for one in numbers}),
         (set[Point], [{"x": one} for one in numbers]),
     ):
-        with pytest.raises(readers.Invalid, match="got many with one hash"):
+        with pytest.raises(misfits.Invalid, match="got many with one hash"):
             readers.JSON.reader(hint).read(value)
     assert readers.JSON.reader(list[int]).read(numbers) is numbers
     assert readers.JSON.reader(set[int]).read([*range(5000), *[7] * 5000]) == set(range(5000))

@@ -29,7 +29,8 @@ from pointwork_guest import (
     post,
     settings,
 )
-from pointwork_guest.readers import COMPILERS, Invalid as Wrong, Misfit
+from pointwork_guest.misfits import Invalid as Wrong, Misfit
+from pointwork_guest.readers import COMPILERS
 from pointwork_guest.testing import TestApp
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from .exceptions import Forbidden, HttpError
 from .hints import NONE, has_decorator, hints_of, named, shown, without_partials
+from .misfits import type_name
 from .projection import Handle
-from .readers import type_name
 from .reply import Reply
 
 _UNKNOWN = (Any, object)
@@ -40,7 +40,7 @@ def check_guard(guard: Callable[..., Any]) -> None:
     """Refuses a guard whose `None` may be that of a decorator."""
     if declared_type(guard) is NONE and has_decorator(guard):
         raise TypeError(
-            f"the guard {shown(without_partials(guard))} is declared `-> None` and has a decorator, whose `None` would let "
+            f"the guard {shown(guard)} is declared `-> None` and has a decorator, whose `None` would let "
             "each request pass: declare it `-> bool`, and end it by `return True`"
         )
 

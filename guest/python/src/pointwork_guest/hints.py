@@ -18,7 +18,7 @@ LISTS = (list, set, frozenset, tuple)
 _SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
 
 
-_WRAPPED = "__wrapped__"
+_MOST_LAYERS = 100
 
 
 def layers_of(function: Any) -> list[Any]:
@@ -26,7 +26,8 @@ def layers_of(function: Any) -> list[Any]:
     of objects, and decorators that use `functools.wraps`."""
     found: list[Any] = []
     left = [function]
-    while left:
+    # An object may have every attribute that is asked for, without an end.
+    while left and len(found) < _MOST_LAYERS:
         one = left.pop(0)
         if any(one is other for other in found):
             continue
@@ -35,16 +36,19 @@ def layers_of(function: Any) -> list[Any]:
             left.append(one.func)
         elif inspect.ismethod(one):
             left.append(one.__func__)
-        elif not inspect.isroutine(one) and not isinstance(one, type):
-            left.append(getattr(type(one), "__call__", None))
-        if _WRAPPED in getattr(one, "__dict__", ()):
-            left.append(getattr(one, _WRAPPED))
-    return [one for one in found if one is not None]
+        elif callable(one) and not inspect.isroutine(one) and not isinstance(one, type):
+            left.append(type(one).__call__)
+        left += [one.__wrapped__] if _is_decorator(one) else []
+    return found
 
 
 def has_decorator(function: Any) -> bool:
     """Whether a decorator that uses `functools.wraps` runs before the function, with the type hints of the function."""
-    return any(_WRAPPED in getattr(one, "__dict__", ()) for one in layers_of(function))
+    return any(map(_is_decorator, layers_of(function)))
+
+
+def _is_decorator(function: Any) -> bool:
+    return hasattr(function, "__wrapped__")
 
 
 def is_async_function(function: Any) -> bool:
@@ -159,4 +163,5 @@ def named(hint: Any) -> Any:
 
 
 def shown(function: Any) -> str:
-    return f"`{getattr(function, '__qualname__', function)}`"
+    inner = without_partials(function)
+    return f"`{getattr(inner, '__qualname__', type(inner).__qualname__)}`"

@@ -12,7 +12,7 @@ from .context import AsyncContext, Context
 from .crash import note_place, placed
 from .exceptions import BadRequest
 from .guards import admit, check_guard, declared_type, settled
-from .hints import hints_of, is_async_function, is_list, is_text, key_of, layers_of, marker_of, shown, without_none
+from .hints import hints_of, is_async_function, is_list, is_text, key_of, marker_of, shown, without_none
 from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query, is_closed
 from .validation import structurer
 
@@ -207,7 +207,7 @@ class Planner:
             chain = "` needs `".join(getattr(one, "__qualname__", str(one)) for one in [*self._making, used])
             raise TypeError(f"`{chain}`: a dependency cannot need itself")
         shown_used = f"the {what} {shown(used)} of {shown(of)}"
-        if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in layers_of(used)):
+        if inspect.isgeneratorfunction(used) or inspect.isasyncgenfunction(used):
             raise placed(TypeError(f"{shown_used} is a generator, expected a function that returns its value"), used)
         self._expect_form(used, shown_used)
         self._making.append(used)

@@ -37,8 +37,9 @@ from uuid import UUID
 from .crash import placed
 from .exceptions import HttpError
 from .hints import hints_of
+from .misfits import shown, type_name
 from .payload import Payload
-from .readers import FORMS, shown, type_name
+from .readers import FORMS
 from .records import Record, is_record, record_of, without_extras
 from .reply import Reply
 

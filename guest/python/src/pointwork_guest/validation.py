@@ -6,7 +6,8 @@ from typing import Any
 
 from .exceptions import HttpError
 from .jsonplaces import Places
-from .readers import COMPILERS, MOST_FIELDS, Invalid, Misfit, Path, message_of, problems_of, shown
+from .misfits import MOST_FIELDS, Invalid, Misfit, Path, message_of, problems_of, shown
+from .readers import COMPILERS
 
 
 class InvalidField:

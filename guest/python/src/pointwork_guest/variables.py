@@ -9,7 +9,8 @@ from .exceptions import VariableError
 from .hints import without_none
 from .host import host
 from .jsontext import json_text
-from .readers import TEXTS, Invalid
+from .misfits import Invalid
+from .readers import TEXTS
 from .records import without_extras
 
 T = TypeVar("T")
