@@ -367,6 +367,21 @@ def test_hooks_and_bodies_of_errors_have_the_declared_fields() -> None:
     assert (app.get("/x").json(), app.get("/x?fails=true").json()) == (SHOWN, SHOWN)
 
 
+def test_a_function_of_errors_is_named() -> None:
+    def body(error: HttpError, ctx: Context) -> int:
+        return cast(Any, "seven")
+
+    @controller("x")
+    class Fails:
+        @get()
+        def show(self) -> Any:
+            raise NotFound()
+
+    answer = TestApp(Module(controllers=[Fails], errors=body)).get("/x")
+    assert answer.status == 404
+    assert "what was returned by `body` does not fit its type: expected `int`, got `str`" in answer.lines[0].message
+
+
 def test_the_asynchronous_form() -> None:
     @controller("x")
     class Shows:

@@ -76,7 +76,7 @@ class Dispatcher:
         self.planner = Planner(is_async=module.is_async, overrides=overrides)
         for one in module.error_functions():
             self.planner.error_function(one)
-        self.errors = {key_of(one): returning(one, "errors") for one in module.error_functions()}
+        self.errors = {key_of(one): returning(one, _name_of(one)) for one in module.error_functions()}
         instances = {of: _instance(of) for of, _ in module.classes()}
         self.runners = [self._runner(number, instances) for number in range(len(module.handlers))]
         self.listeners = [
