@@ -133,6 +133,10 @@ LISTENER = "@channel('a')\nclass A:\n    @on('b')\n    def b(self, n: complex): 
             f"async def later(): ...\n{CLASS}    @get(guards=[later])\n    def a(self): ...\n{APP}",
             "bad.py:2: the guard `later` of `A.a` is `async def` in a module of the synchronous form",
         ),
+        (
+            f"class Later:\n    async def __call__(self): ...\n{CLASS}    @get(guards=[Later()])\n    def a(self): ...\n{APP}",
+            "bad.py:3: the guard `Later` of `A.a` is `async def` in a module of the synchronous form",
+        ),
         (f"{CLASS}    @get()\n    def a(): ...\n{APP}", "bad.py:4: `A.a` has no `self`, expected it as the first parameter"),
         (
             f"{CLASS}    @get()\n    def a(self): ...\n    @get()\n    def b(self): ...\n{APP}",

@@ -1,5 +1,6 @@
 """What the host is told about an exception that nothing caught, and which exceptions leave a damaged instance."""
 
+import functools
 import inspect
 import os
 import sys
@@ -147,10 +148,18 @@ def note_place(error: BaseException, function: Any) -> None:
     """The function that an error is about, if no frame of the program is in its traceback: it returned what cannot
     be a reply.
     """
-    of = getattr(function, "__init__") if isinstance(function, type) else function
-    code = getattr(inspect.unwrap(of), "__code__", None)
+    code = code_of(function)
     if code is not None and place_of(error) is None:
         _attributes(error)[_PLACE] = code
+
+
+def code_of(function: Any) -> CodeType | None:
+    """The code of a function, of the constructor of a class, or of the `__call__` of an object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    of = getattr(function, "__init__") if isinstance(function, type) else inspect.unwrap(function)
+    code: CodeType | None = getattr(of, "__code__", None) or getattr(getattr(type(of), "__call__", None), "__code__", None)
+    return code
 
 
 def placed(error: TypeError, function: Any) -> TypeError:

@@ -57,7 +57,7 @@ _SCALARS = (str, int, float, bool, UUID, datetime, date, time, Decimal)
 _BINARY = (bytes, bytearray, memoryview)
 _WHOLE = (Reply, Payload, HttpError, Handle)
 """Values that are not JSON. A declared type says nothing about them."""
-_OTHER_KINDS = {int: bool, date: datetime}
+_OTHER_KINDS = {int: bool, float: bool, date: datetime}
 """Subclasses whose values have another form in JSON than those of their base."""
 _MOST_SHAPES = 64
 """How many combinations of classes of fields a record remembers."""
@@ -116,7 +116,7 @@ class _Literal(Scalar):
 def _scalar(kind: Any) -> Scalar:
     """A number fits `float` if it is an `int`, as mypy has it."""
     kinds = {float: (float, int), bytes: _BINARY}.get(kind, (kind,))
-    other = _OTHER_KINDS.get(kind) or (bool if kind is float else ())
+    other = _OTHER_KINDS.get(kind, ())
     name = "`None`" if kind is _NONE else type_name(kind)
     return Scalar(name, kinds, lambda value: isinstance(value, kinds) and not isinstance(value, other))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from ..crash import place_of
+from ..crash import code_of, place_of
 from .errors import BuildError
 from .frozen import watched
 from .imports import SDK, check_imports, is_own, sources
@@ -191,7 +191,7 @@ def _subject_place(of: Any, root: Path, shown: Path) -> str | None:
             return _line(inspect.getfile(of), inspect.getsourcelines(of)[1], root, shown)
         except (OSError, TypeError):
             return None
-    code = getattr(inspect.unwrap(of), "__code__", None)
+    code = code_of(of)
     return None if code is None else _line(code.co_filename, code.co_firstlineno, root, shown)
 
 
