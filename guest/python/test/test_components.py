@@ -234,7 +234,7 @@ def test_an_exception_tells_its_story_in_the_log_alone(server: Servers, path: st
 
 
 def test_an_instance_goes_on_after_exceptions_and_is_replaced_after_a_trap(server: Servers) -> None:
-    for path in ("now/key-error", "later/crash", "later/locked"):
+    for path in ("now/key-error", "later/crash", "later/locked", "later/interrupt", "now/interrupt"):
         module = path.partition("/")[0]
         assert server.get(f"/{module}/trap")[0] == 500
         counts = [server.get(f"/{module}/count")[1]]

@@ -91,8 +91,9 @@ def _cause_of(error: BaseException) -> BaseException | None:
 
 def is_damage(error: BaseException) -> bool:
     """Whether memory or the stack ran out, also if the program caught that and raised another exception. Code of the
-    interpreter and of packages may have been left in the middle of a change, so the instance must trap."""
-    return any(isinstance(one, (MemoryError, RecursionError)) for one in chain_of(error))
+    interpreter and of packages may have been left in the middle of a change, so the instance must trap. `SystemExit`
+    asks for that."""
+    return isinstance(error, SystemExit) or any(isinstance(one, (MemoryError, RecursionError)) for one in chain_of(error))
 
 
 def forget_traces(error: BaseException) -> None:

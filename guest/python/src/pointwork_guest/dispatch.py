@@ -39,6 +39,7 @@ from .projection import returning
 from .reply import Reply
 
 T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
 Outcome = Reply | HttpError | None
 _WITH_BODY = {"POST", "PUT", "PATCH"}
 
@@ -133,7 +134,7 @@ class Dispatcher:
                 if isinstance(left, Reply):
                     write_pieces(ctx, left, runner.call)
                     return DEFERRED
-            except Exception as error:
+            except BaseException as error:
                 left = _ended(error, runner.call)
             return run_now(self._failed(left, ctx, runner)) if isinstance(left, HttpError) else left
         finally:
@@ -157,7 +158,7 @@ class Dispatcher:
                     return DEFERRED
             except CancelledError:
                 left = DEFERRED if ctx._has_replied else _cancelled(runner.name)
-            except Exception as error:
+            except BaseException as error:
                 left = _ended(error, runner.call)
             return await self._failed(left, ctx, runner) if isinstance(left, HttpError) else left
         finally:
@@ -224,7 +225,7 @@ class Dispatcher:
             report(uncaught, ctx)
             return raw.Outcome_Thrown(thrown(uncaught))
 
-    async def _mapped(self, error: Exception, shown: Exception, ctx: BaseContext) -> raw.Outcome | None:
+    async def _mapped(self, error: BaseException, shown: BaseException, ctx: BaseContext) -> raw.Outcome | None:
         """What the function behind `errors` makes of an error; `None` if there is none, or if it fails."""
         function = self.module.error_function(error)
         if function is None:
@@ -251,7 +252,7 @@ class Dispatcher:
         listener = self.listeners[number]
         try:
             return _answered(listener, listener.call(*listener.arguments(opened, payload)))
-        except Exception as error:
+        except BaseException as error:
             return _failure(_ended(error, listener.call), opened, listener)
         finally:
             opened._close()
@@ -266,7 +267,7 @@ class Dispatcher:
             return _answered(listener, await value if inspect.isawaitable(value) else value)
         except CancelledError:
             return failure(_cancelled(listener.name))
-        except Exception as error:
+        except BaseException as error:
             return _failure(_ended(error, listener.call), opened, listener)
         finally:
             opened._close()
@@ -330,7 +331,7 @@ def _answered(listener: ListenerPlan, value: object) -> raw.Payload:
     return lower_payload(None if isinstance(value, (BaseContext, BaseDelivery)) else value, RETURNED, listener.name)
 
 
-def _intact(error: Exception, function: Callable[..., Any]) -> Exception:
+def _intact(error: E, function: Callable[..., Any]) -> E:
     """An exception with its place. It raises what only a trap may end."""
     note_place(error, function)
     if is_damage(error):
@@ -338,7 +339,7 @@ def _intact(error: Exception, function: Callable[..., Any]) -> Exception:
     return error
 
 
-def _ended(error: Exception, function: Callable[..., Any]) -> HttpError:
+def _ended(error: BaseException, function: Callable[..., Any]) -> HttpError:
     """The error that ends a call of a function."""
     return http_error(_intact(error, function))
 
@@ -370,7 +371,7 @@ def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a module of the synchronous form waited")
 
 
-def _with_body(error: Exception, value: object) -> raw.Outcome:
+def _with_body(error: BaseException, value: object) -> raw.Outcome:
     """An error with the body that the module makes. The reply of an exception that is no `HttpError` has the status
     that the module gives it."""
     reply = as_outcome(value, "errors", False)

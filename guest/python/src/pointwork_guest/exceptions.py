@@ -286,13 +286,13 @@ class UncaughtException(InternalServerError):
     The log has its message and place, unless a hook or a function of `errors` for its class makes another reply of it.
     """
 
-    def __init__(self, exception: Exception) -> None:
+    def __init__(self, exception: BaseException) -> None:
         super().__init__("internal error")
         self.exception = exception
         self.__cause__ = exception
 
 
-def http_error(error: Exception) -> HttpError:
+def http_error(error: BaseException) -> HttpError:
     """The error that ends a call, for what was raised. It raises what only a trap may end."""
     if is_damage(error):
         raise error

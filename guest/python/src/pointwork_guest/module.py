@@ -131,7 +131,7 @@ class Module:
             return []
         return list(self.errors.values()) if isinstance(self.errors, Mapping) else [self.errors]
 
-    def error_function(self, error: Exception) -> Callable[..., Any] | None:
+    def error_function(self, error: BaseException) -> Callable[..., Any] | None:
         """What makes the reply of an exception. Of a mapping it is the function of the nearest class; a function alone
         is for `HttpError`s."""
         if isinstance(self.errors, Mapping):

@@ -150,6 +150,11 @@ class Later:
         self.loading = None
         return "loaded"
 
+    @get("interrupt")
+    async def interrupt(self) -> Any:
+        """An exception that is no `Exception`."""
+        raise KeyboardInterrupt("pressed")
+
     @get("random")
     async def random(self) -> Any:
         return random.random()

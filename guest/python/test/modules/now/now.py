@@ -178,6 +178,10 @@ class Now:
 
         return colorsys.__name__
 
+    @get("interrupt")
+    def interrupt(self) -> Any:
+        raise BaseExceptionGroup("ends", [GeneratorExit()])
+
     @get("exit")
     def exit(self) -> Any:
         sys.exit(3)
