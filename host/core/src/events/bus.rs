@@ -56,6 +56,11 @@ impl WeakBus {
     }
 
     /// The application's clock. After the end of the application, the real clock.
+    /// See [`Caller::payload_limit`](super::caller::Caller::payload_limit).
+    pub(crate) fn payload_limit(&self) -> usize {
+        self.0.upgrade().map_or(0, |state| state.options.payload_limit)
+    }
+
     pub(crate) fn clock(&self) -> Clock {
         let state = self.0.upgrade();
         state.map_or_else(Clock::real, |state| state.executor.clock().clone())

@@ -39,6 +39,11 @@ impl Caller {
         self.bus.clock()
     }
 
+    /// The longest payload or result of an event, in bytes (spec H8). A native listener stops there while it collects a result.
+    pub fn payload_limit(&self) -> usize {
+        self.bus.payload_limit()
+    }
+
     /// The calls that led here.
     pub fn chain(&self) -> &Chain {
         &self.chain

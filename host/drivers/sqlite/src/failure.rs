@@ -45,7 +45,7 @@ impl From<rusqlite::Error> for EventError {
 fn classify(error: ffi::Error, text: &str) -> EventError {
     match error.code {
         ErrorCode::ConstraintViolation => constraint(error.extended_code, text),
-        // Only the progress handler interrupts, at the deadline.
+        // Only the progress handler interrupts, at the deadline or for a caller that is gone, which gets no result.
         ErrorCode::OperationInterrupted => failure(
             FailureCode::DEADLINE,
             "the deadline passed before the database had finished",

@@ -92,10 +92,11 @@ mod value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pointwork_core::http::StatusCode;
-use pointwork_core::{Clock, Delivery, Failure, FailureCode, Listener, Payload, read_text};
+use pointwork_core::{Clock, Delivery, Failure, FailureCode, JSON, Listener, Payload, read_text};
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -183,7 +184,8 @@ impl Sqlite {
     /// A listener for each event. The statements run on the blocking threads of the runtime.
     ///
     /// # Cancel safety
-    /// The statement of a cancelled event runs on until its deadline; its result is lost.
+    /// The statement of a cancelled event ends if it only reads, or has not begun. One that changes rows goes on until its deadline;
+    /// its result is lost.
     pub fn listeners(&self, runtime: &Handle) -> impl Iterator<Item = (&str, impl Listener + use<>)> {
         self.statements.iter().map(|(event, statement)| {
             let listener = listener(self.connections.clone(), statement.clone(), runtime.clone());
@@ -192,17 +194,50 @@ impl Sqlite {
     }
 }
 
+/// How long a statement may take, and how much it may return.
+struct Run {
+    clock: Clock,
+    deadline: Option<Instant>,
+    /// The longest result, in bytes.
+    most: usize,
+    is_cancelled: Arc<AtomicBool>,
+}
+
+/// Tells the thread that runs a statement when nobody waits for the result any more.
+struct Awaited {
+    connections: Arc<Connections>,
+    is_cancelled: Arc<AtomicBool>,
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+        self.connections.readers.wake();
+        self.connections.writer.wake();
+    }
+}
+
 fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: Handle) -> impl Listener {
     move |delivery: Delivery, payload: Payload| {
         let (connections, statement, runtime) = (connections.clone(), statement.clone(), runtime.clone());
         async move {
             let payload: Value = payload.to()?;
-            let (clock, deadline) = (delivery.caller().clock(), delivery.caller().deadline());
+            let caller = delivery.caller();
+            let run = Run {
+                clock: caller.clock(),
+                deadline: caller.deadline(),
+                most: caller.payload_limit(),
+                is_cancelled: Arc::default(),
+            };
+            let _awaited = Awaited {
+                connections: connections.clone(),
+                is_cancelled: run.is_cancelled.clone(),
+            };
             match runtime
-                .spawn_blocking(move || connections.run(&statement, &payload, &clock, deadline))
+                .spawn_blocking(move || connections.run(&statement, &payload, &run))
                 .await
             {
-                Ok(Ok(result)) => Ok(Payload::json(&result)?),
+                Ok(Ok(result)) => Ok(Payload::new(JSON, result)),
                 Ok(Err(error)) => {
                     log(&delivery, &error);
                     Err(error.failure)
@@ -217,21 +252,17 @@ fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: H
 }
 
 impl Connections {
-    /// Runs a statement with the fields of `payload`, and ends it at `deadline`. It blocks.
-    fn run(
-        &self,
-        statement: &Statement,
-        payload: &Value,
-        clock: &Clock,
-        deadline: Option<Instant>,
-    ) -> Result<Value, EventError> {
+    /// Runs a statement with the fields of `payload`, and ends it at the deadline. It blocks.
+    fn run(&self, statement: &Statement, payload: &Value, run: &Run) -> Result<Vec<u8>, EventError> {
         let parameters = statement.parameters(payload)?;
         let pool = if statement.only_reads() {
             &self.readers
         } else {
             &self.writer
         };
-        pool.with(clock, deadline, |connection| statement.run(connection, &parameters))
+        pool.with(run, statement.only_reads(), |connection| {
+            statement.run(connection, &parameters, run.most)
+        })
     }
 }
 

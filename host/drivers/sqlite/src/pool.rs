@@ -4,12 +4,12 @@
 //! real clock the wait has a timeout. With a clock that tests control, a timer of the clock notifies the condition variable.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
-use pointwork_core::{Clock, FailureCode};
+use pointwork_core::FailureCode;
 use rusqlite::Connection;
 
-use crate::PATIENCE;
+use crate::{PATIENCE, Run};
 use crate::failure::{EventError, failure};
 
 /// The steps of SQLite between two looks at the deadline: some ten microseconds of work.
@@ -45,24 +45,27 @@ impl Pool {
         }))
     }
 
-    /// Waits for a connection and works with it; SQLite interrupts the work at `deadline`.
+    /// Waits for a connection and works with it. SQLite interrupts the work at the deadline, and work that `only_reads` once nobody
+    /// waits for the result.
     pub(crate) fn with<T>(
         &self,
-        clock: &Clock,
-        deadline: Option<Instant>,
+        run: &Run,
+        only_reads: bool,
         work: impl FnOnce(&Connection) -> Result<T, EventError>,
     ) -> Result<T, EventError> {
-        let taken = self.take(clock, deadline)?;
+        let taken = self.take(run)?;
         let mut lease = Lease {
             pool: self,
             connection: None,
         };
         let connection = lease.connection.insert(taken);
-        limit(connection, clock, deadline)?;
+        limit(connection, run, only_reads)?;
         work(connection)
     }
 
-    fn take(&self, clock: &Clock, deadline: Option<Instant>) -> Result<Connection, EventError> {
+    fn take(&self, run: &Run) -> Result<Connection, EventError> {
+        let Run { clock, deadline, .. } = run;
+        let deadline = *deadline;
         let patience = clock.now() + PATIENCE;
         let until = deadline.map_or(patience, |deadline| deadline.min(patience));
         let mut timer = None;
@@ -70,6 +73,9 @@ impl Pool {
         loop {
             // The time comes first: an event that is too late takes no connection.
             let left = until.saturating_duration_since(clock.now());
+            if run.is_cancelled.load(Ordering::Relaxed) {
+                return Err(failure(FailureCode::GONE, "the caller does not wait any more"));
+            }
             if left.is_zero() {
                 return Err(if deadline == Some(until) {
                     failure(
@@ -102,11 +108,14 @@ impl Pool {
     /// A function that wakes every waiting call.
     fn notify_all(&self) -> impl Fn() + Send + Sync + 'static {
         let pool = self.clone();
-        move || {
-            // A call that has looked at the clock waits by the time the lock is free.
-            drop(pool.idle());
-            pool.0.returned.notify_all();
-        }
+        move || pool.wake()
+    }
+
+    /// Has every waiting call look at the clock, and whether somebody waits for its result.
+    pub(crate) fn wake(&self) {
+        // A call that has looked waits by the time the lock is free.
+        drop(self.idle());
+        self.0.returned.notify_all();
     }
 
     /// The list is whole at any moment, so a poisoned lock does no harm.
@@ -115,15 +124,18 @@ impl Pool {
     }
 }
 
-/// Makes the connection end its work at `deadline`, and wait for a lock no longer than that.
-fn limit(connection: &mut Connection, clock: &Clock, deadline: Option<Instant>) -> rusqlite::Result<()> {
+/// Makes the connection end its work at the deadline, and wait for a lock no longer than that. Work that only reads ends once nobody
+/// waits for the result.
+fn limit(connection: &mut Connection, run: &Run, only_reads: bool) -> rusqlite::Result<()> {
+    let (clock, deadline) = (run.clock.clone(), run.deadline);
     let left = deadline.map_or(PATIENCE, |deadline| {
         deadline.saturating_duration_since(clock.now()).min(PATIENCE)
     });
     connection.busy_timeout(left)?;
-    let clock = clock.clone();
-    connection.progress_handler(
-        STEPS_BETWEEN_LOOKS,
-        deadline.map(|deadline| move || clock.now() >= deadline),
-    )
+    let is_cancelled = only_reads.then(|| run.is_cancelled.clone());
+    let ends = move || {
+        let is_late = deadline.is_some_and(|deadline| clock.now() >= deadline);
+        is_late || is_cancelled.as_ref().is_some_and(|is| is.load(Ordering::Relaxed))
+    };
+    connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(ends))
 }

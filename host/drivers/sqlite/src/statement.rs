@@ -113,35 +113,77 @@ impl Statement {
         self.parameters.iter().map(field).collect()
     }
 
-    pub(crate) fn run(&self, connection: &Connection, parameters: &[SqlValue]) -> Result<Value, EventError> {
+    /// Runs the statement. The result is JSON of at most `most` bytes.
+    pub(crate) fn run(
+        &self,
+        connection: &Connection,
+        parameters: &[SqlValue],
+        most: usize,
+    ) -> Result<Vec<u8>, EventError> {
         let mut statement = connection.prepare_cached(&self.sql)?;
         for (index, value) in parameters.iter().enumerate() {
             statement.raw_bind_parameter(index + 1, value)?;
         }
-        // A change is committed after its last row only, so all of its rows are read.
-        match self.kind {
-            StatementKind::Query => rows(&mut statement, usize::MAX).map(Value::Array),
-            StatementKind::Execute if statement.column_count() == 0 => Ok(Value::from(statement.raw_execute()?)),
-            StatementKind::QueryOne if self.only_reads => first(rows(&mut statement, 1)?),
-            StatementKind::QueryOne | StatementKind::Execute => first(rows(&mut statement, usize::MAX)?),
+        let mut result = JsonResult {
+            text: Vec::new(),
+            most,
+        };
+        if self.kind == StatementKind::Execute && statement.column_count() == 0 {
+            result.push(&Value::from(statement.raw_execute()?))?;
+        } else {
+            self.read_rows(&mut statement, &mut result)?;
         }
+        Ok(result.text)
+    }
+
+    /// Writes the rows as objects: all rows of a `query` as an array, the first row otherwise.
+    fn read_rows(&self, statement: &mut CachedStatement<'_>, result: &mut JsonResult) -> Result<(), EventError> {
+        // The columns are those of this run: SQLite prepares a statement again when the schema has changed.
+        let columns: Vec<_> = statement.column_names().map(Column::parse).collect();
+        let mut found = statement.raw_query();
+        let are_all = self.kind == StatementKind::Query;
+        let mut count = 0_usize;
+        // A change is committed after its last row only, so all of its rows are read.
+        while (are_all || count == 0 || !self.only_reads)
+            && let Some(row) = found.next()?
+        {
+            if are_all || count == 0 {
+                let before: &[u8] = match (are_all, count) {
+                    (false, _) => b"",
+                    (true, 0) => b"[",
+                    (true, _) => b",",
+                };
+                result.text.extend_from_slice(before);
+                result.push(&value::object(row, &columns)?)?;
+            }
+            count += 1;
+        }
+        let end: &[u8] = match (are_all, count) {
+            (true, 0) => b"[]",
+            (true, _) => b"]",
+            (false, 0) => b"null",
+            (false, _) => b"",
+        };
+        result.text.extend_from_slice(end);
+        Ok(())
     }
 }
 
-/// The first rows, each as an object.
-fn rows(statement: &mut CachedStatement<'_>, most: usize) -> Result<Vec<Value>, EventError> {
-    // The columns are those of this run: SQLite prepares a statement again when the schema has changed.
-    let columns: Vec<_> = statement.column_names().map(Column::parse).collect();
-    let mut found = statement.raw_query();
-    let mut rows = Vec::new();
-    while rows.len() < most
-        && let Some(row) = found.next()?
-    {
-        rows.push(value::object(row, &columns)?);
-    }
-    Ok(rows)
+/// The JSON of a result. Rows beyond the longest result are not read: a client may choose the number of rows.
+struct JsonResult {
+    text: Vec<u8>,
+    most: usize,
 }
 
-fn first(rows: Vec<Value>) -> Result<Value, EventError> {
-    Ok(rows.into_iter().next().unwrap_or(Value::Null))
+impl JsonResult {
+    fn push(&mut self, value: &Value) -> Result<(), EventError> {
+        let written = serde_json::to_writer(&mut self.text, value);
+        // Neither the memory nor the keys of an object refuse it.
+        written.map_err(|error| failure(FailureCode::FAILED, error.to_string()))?;
+        if self.text.len() > self.most {
+            let message = format!("the result has more than {} bytes, the limit `payload`", self.most);
+            return Err(failure(FailureCode::TOO_LARGE, message));
+        }
+        Ok(())
+    }
 }

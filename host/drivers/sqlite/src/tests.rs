@@ -76,7 +76,21 @@ fn refusal(setting: &Setting) -> (ErrorKind, String, String, String) {
 }
 
 fn run(db: &Sqlite, event: &str, payload: &Value) -> Result<Value, EventError> {
-    db.connections.run(&db.statements[event], payload, &Clock::real(), None)
+    run_as(db, event, payload, &limits(&Clock::real(), None))
+}
+
+fn run_as(db: &Sqlite, event: &str, payload: &Value, run: &Run) -> Result<Value, EventError> {
+    let result = db.connections.run(&db.statements[event], payload, run)?;
+    Ok(serde_json::from_slice(&result).expect("JSON"))
+}
+
+fn limits(clock: &Clock, deadline: Option<Instant>) -> Run {
+    Run {
+        clock: clock.clone(),
+        deadline,
+        most: 1024 * 1024,
+        is_cancelled: Arc::default(),
+    }
 }
 
 fn ok(db: &Sqlite, event: &str, payload: Value) -> Value {
@@ -315,7 +329,7 @@ fn statement_ends_at_its_deadline() {
     let db = open(&[("endless", "query-one", &endless), ("long", "query-one", &long)]);
     let run = |event, clock: &Clock, time| {
         let deadline = Some(clock.now() + time);
-        db.connections.run(&db.statements[event], &json!(null), clock, deadline)
+        run_as(db, event, &json!(null), &limits(clock, deadline))
     };
     let ticking = Clock::new(Arc::new(TickingClock(Mutex::new(Clock::real().now()))));
     for time in [100 * MILLISECOND, Duration::ZERO] {
@@ -340,15 +354,14 @@ async fn wait_for_writer(
         taken.send(()).expect("the test waits");
         is_returned.recv().map_err(|_| unreachable!("the test returns it"))
     };
-    thread::spawn(move || holder.connections.writer.with(&Clock::real(), None, hold));
+    thread::spawn(move || holder.connections.writer.with(&limits(&Clock::real(), None), false, hold));
     is_taken.recv().expect("the connection is free");
     let (results, result) = mpsc::channel();
     let clock = time.clone();
     thread::spawn(move || {
         clock.register_thread();
         let deadline = time_left.map(|left| clock.now() + left);
-        let (statement, payload) = (&db.statements["add"], product("tea"));
-        let result = db.connections.run(statement, &payload, &clock.clock(), deadline);
+        let result = run_as(&db, "add", &product("tea"), &limits(&clock.clock(), deadline));
         results.send(result)
     });
     let limit = time_left.unwrap_or(PATIENCE).min(PATIENCE);
@@ -378,6 +391,42 @@ async fn connection_that_returns_before_the_limit_is_used() {
     let (_time, returned, result) = wait_for_writer(Some(PATIENCE)).await;
     returned.send(()).expect("it is held");
     assert_eq!(result.recv().expect("it ends").expect("a connection"), json!(1));
+}
+
+#[test]
+fn rows_beyond_the_longest_result_are_not_read() {
+    let numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < :n) SELECT x FROM n";
+    let adds = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < :n)
+        INSERT INTO products (sku) SELECT x FROM n RETURNING id";
+    let db = open(&[("numbers", "query", numbers), ("add", "query", adds), ALL]);
+    let run = Run {
+        most: 23,
+        ..limits(&Clock::real(), None)
+    };
+    let result = |event, number: i64| run_as(&db, event, &json!(number), &run);
+    assert_eq!(result("numbers", 2).expect("it fits"), json!([{"x": 1}, {"x": 2}]));
+    for (event, number) in [("numbers", i64::MAX), ("add", 10)] {
+        let failure = result(event, number).expect_err("it is longer").failure;
+        assert_eq!(*failure.code(), FailureCode::TOO_LARGE);
+        assert_eq!(failure.message(), "the result has more than 23 bytes, the limit `payload`");
+    }
+    assert_eq!(ok(&db, "all", json!(null)), json!([]), "a change without its result is taken back");
+}
+
+#[test]
+fn statement_that_nobody_waits_for_ends_if_it_only_reads() {
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) AS x FROM n";
+    let db = open(&[("endless", "query-one", endless), ADD]);
+    let run = limits(&Clock::real(), None);
+    let gone = run.is_cancelled.clone();
+    thread::scope(|scope| {
+        let call = scope.spawn(|| run_as(&db, "endless", &json!(null), &run));
+        gone.store(true, Ordering::Relaxed);
+        let failure = call.join().expect("it ends").expect_err("nobody waits").failure;
+        assert!(matches!(failure.code().as_str(), "gone" | "deadline"), "{failure}");
+    });
+    let failure = run_as(&db, "add", &product("tea"), &run).expect_err("it has not begun").failure;
+    assert_eq!(*failure.code(), FailureCode::GONE);
 }
 
 #[test]
