@@ -23,11 +23,14 @@ export class Context<Events = AnyEvents> {
   // Plain properties that exist when they are first set: QuickJS makes private ones several times as slowly.
   /** @internal */
   declare raw: RawContext | undefined;
+  private declare _name: string | undefined;
   private declare _query: URLSearchParams | undefined;
   private declare _params: Record<string, string> | undefined;
   private declare _guarded: Map<Guard, unknown> | undefined;
   private declare _writers: BodyWriter[] | undefined;
   private declare _replied: boolean | undefined;
+  /** @internal Whether the errors of a schema needed more memory than there is. */
+  declare ranOutOfMemory: boolean | undefined;
   /** Whether a write found that the client has left: the host tells it of requests without a reply only. */
   private declare _hasLeft: boolean | undefined;
 
@@ -134,12 +137,12 @@ export class Context<Events = AnyEvents> {
 
   /** The query by a schema, 422 if it does not fit. A name that occurs more than once has an array. */
   async readQuery<T>(schema: StandardSchema<unknown, T>): Promise<T> {
-    return validated(schema, fieldObject(readFields(this.open.query() ?? '', 'query')));
+    return validated(schema, fieldObject(readFields(this.open.query() ?? '', 'query')), this);
   }
 
   /** The path parameters by a schema. */
   async readParams<T>(schema: StandardSchema<unknown, T>): Promise<T> {
-    return validated(schema, this.params);
+    return validated(schema, this.params, this);
   }
 
   /** The first header of that name, in any case. */
@@ -231,7 +234,7 @@ export class Context<Events = AnyEvents> {
       this._expect(isJson, 'application/json');
       return chain(this._text(), (text): Maybe<T> => {
         const value = parseJson(text);
-        return schema ? validated(schema, value, text) : (value as T);
+        return schema ? validated(schema, value, this, text) : (value as T);
       });
     });
   }
@@ -246,7 +249,7 @@ export class Context<Events = AnyEvents> {
       this._expect((type) => type === FORM, FORM);
       return chain(this._text(), (text): Maybe<URLSearchParams | T> => {
         const all = readFields(text, 'body');
-        return schema ? validated(schema, fieldObject(all)) : new URLSearchParams(all);
+        return schema ? validated(schema, fieldObject(all), this) : new URLSearchParams(all);
       });
     });
   }
@@ -370,6 +373,15 @@ export class Context<Events = AnyEvents> {
 
   setExtension(key: string, value: string): void {
     this.open.setExtension(hostText(key, EXTENSION), String(value).toWellFormed());
+  }
+
+  /** @internal The name of the handler, for the log. A listener that took the context has none: its requests have the route. */
+  get name(): string {
+    return this._name ?? this.route;
+  }
+
+  set name(name: string) {
+    this._name = name;
   }
 
   /** @internal */

@@ -9,7 +9,7 @@ import { aroundOf } from './manifest.js';
 import type { Instances, ListenerOf, Module } from './module.js';
 import { liftPayload, lowerPayload } from './payload.js';
 import { pieceBytes } from './platform/utf8.js';
-import { isEngineFailure, reportLine } from './report.js';
+import { isEngineFailure, isOutOfMemory, reportLine } from './report.js';
 import { DEFERRED, isStreamed, iteratorOf, plainReply, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
 
 /** How an event ended: with a value, or with a failure for its caller. */
@@ -72,7 +72,7 @@ export class Dispatcher {
     try {
       const outcome = this._answer(handler, ctx);
       const answer = 'tag' in outcome ? outcome : valueOf(outcome, jobs, this._handlerName(handler));
-      if (!jobs.run()) logUnhandled(jobs, this._handlerName(handler));
+      if (!jobs.run()) logUnhandled(jobs, this._handlerName(handler), ctx);
       return answer;
     } catch (error) {
       jobs.drop();
@@ -90,6 +90,7 @@ export class Dispatcher {
     let runner: Runner;
     try {
       runner = (this.runners[handler] ??= this._runner(handler));
+      ctx.name = runner.name;
       if (runner.run) return this._ran(runner, runner.run, ctx);
       value = (runner.instance as Record<string, (ctx: Context) => unknown>)[runner.method]?.(ctx);
       if (!isThenable(value)) return this._returned(value, runner, ctx);
@@ -285,8 +286,10 @@ function valueOf<T>(value: PromiseLike<T>, jobs: Jobs, name: string): T {
   return promise.outcome() as T;
 }
 
-function logUnhandled(jobs: Jobs, name: string): void {
+function logUnhandled(jobs: Jobs, name: string, ctx?: Context): void {
   for (const reason of jobs.takeUnhandled()) {
+    // An asynchronous schema leaves promises behind that failed with it.
+    if (ctx?.ranOutOfMemory && isOutOfMemory(reason)) continue;
     if (isEngineFailure(reason)) throw reason;
     host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name}\`: ${reportLine(reason)}`, []);
   }

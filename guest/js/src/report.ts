@@ -47,6 +47,14 @@ function isOfEngine(error: unknown): boolean {
   return isInstance(error, RangeError) && fieldsOf(error).message === STACK_ENDS;
 }
 
+/** The engine's errors without memory. The second one has no memory for the message of the error that it stands for. */
+const MEMORY_ENDS = /^(?:out of memory|Invalid error message$)/;
+
+/** Whether the engine ran out of memory. An engine that has no memory for an error throws `null`. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error === null || (isOfEngine(error) && MEMORY_ENDS.test(String(fieldsOf(error).message)));
+}
+
 /** `instanceof`, which throws for some proxies. */
 export function isInstance<T>(value: unknown, of: abstract new (...args: never[]) => T): value is T {
   try {

@@ -1,8 +1,9 @@
 import { shown } from './declared.js';
 import { HttpException } from './exceptions.js';
-import { chain, isThenable, type Maybe } from './host.js';
+import { attempt, chain, isThenable, type Maybe } from './host.js';
 import { placesOf } from './json-text.js';
-import { isEngineFailure } from './report.js';
+import { log } from './log.js';
+import { isEngineFailure, isOutOfMemory } from './report.js';
 
 /** Standard Schema, version 1 (https://standardschema.dev): zod, valibot, ArkType and others implement it. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -32,23 +33,51 @@ export interface InvalidField {
 export const MOST_FIELDS = 50;
 const LONGEST_TEXT = 200;
 
-/** A value that did not pass its schema: 422, with every field. */
+/** A value that did not pass its schema: 422, with every field. Without fields if the errors of the schema need more memory than there is. */
 export class ValidationException extends HttpException {
   readonly fields: readonly InvalidField[];
 
   constructor(fields: readonly InvalidField[], count: number) {
-    const number = count > MOST_FIELDS ? `more than ${MOST_FIELDS}` : count;
-    const message = count === 1 ? '1 field is not valid' : `${number} fields are not valid`;
-    super({ message, fields: fields.map(({ field, message }) => ({ field, message })) }, 422);
+    super({ message: messageOf(count), fields: fields.map(({ field, message }) => ({ field, message })) }, 422);
     this.fields = fields;
   }
 }
 
+function messageOf(count: number): string {
+  if (count === Infinity) return 'there are more mistakes than can be reported';
+  if (count === 1) return '1 field is not valid';
+  return `${count > MOST_FIELDS ? `more than ${MOST_FIELDS}` : count} fields are not valid`;
+}
+
+/** The request whose data a schema checks. */
+interface SchemaCall {
+  /** The name of the handler. */
+  readonly name: string;
+  ranOutOfMemory: boolean | undefined;
+}
+
 /** The value as its schema makes it. `text` is the JSON of which the value was read. */
-export function validated<Output>(schema: StandardSchema<unknown, Output>, value: unknown, text?: string): Maybe<Output> {
+export function validated<Output>(schema: StandardSchema<unknown, Output>, value: unknown, ctx: SchemaCall, text?: string): Maybe<Output> {
   expectSchema(schema);
-  const result = schema['~standard'].validate(value);
-  return chain(result, (result) => checked(result, text));
+  return within(ctx, () => chain(schema['~standard'].validate(value), (result) => checked(result, text)));
+}
+
+/**
+ * Runs a schema, and replies 422 if the memory ends. A schema library finds every mistake before it returns, so that a small body can fill the
+ * memory with errors. The body is a mistake of the client: a trap would let clients open the circuit breaker of the route.
+ *
+ * The instance can finish this call, though the engine ran out of memory: a schema is a pure function, and nobody uses its result. The stack of
+ * `run` is gone when its error arrives here, and the errors of the schema with it. The host replaces the instance after the call, because
+ * its memory grew beyond half of the limit. The end of the stack is another failure, and traps.
+ */
+function within<T>(ctx: SchemaCall, run: () => Maybe<T>): Maybe<T> {
+  const failed = (error: unknown): never => {
+    if (!isOutOfMemory(error)) throw error;
+    ctx.ranOutOfMemory = true;
+    log.warn(`a schema of \`${ctx.name}\` ran out of memory: the value has more mistakes than can be reported`);
+    throw new ValidationException([], Infinity);
+  };
+  return attempt(run, (value) => value, failed);
 }
 
 /** Refuses what is no schema. A schema that is `undefined`, as a name that does not exist is, would let every value pass. */

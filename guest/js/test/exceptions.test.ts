@@ -253,3 +253,31 @@ test('the test app answers 500 for an exception, and has it', async () => {
   assert.ok(failure instanceof CallException);
   assert.deepEqual([failure.code, failure.getStatus(), failure.message, (failure.cause as Error).message], ['failed', 500, 'internal error', 'lost']);
 });
+
+test('a schema that runs out of memory is 422, and no other failure of the engine is', async () => {
+  const schemas: Record<string, string> = {
+    memory: "() => { throw new InternalError('out of memory'); }",
+    message: "() => { throw new InternalError('Invalid error message'); }",
+    nothing: '() => { throw null; }',
+    later: "async () => { await null; throw new InternalError('out of memory'); }",
+    left: "async () => { void (async () => { throw null; })(); void (async () => { await null; throw new InternalError('out of memory'); })(); throw null; }",
+    many: "() => ({ get issues() { throw new InternalError('out of memory'); } })",
+    stack: "() => { throw new RangeError('Maximum call stack size exceeded'); }",
+    interrupted: "() => { throw new InternalError('interrupted'); }",
+  };
+  const methods = Object.entries(schemas).map(([name, validate]) => `@Get('${name}') ${name}(ctx) { return ctx.readParams({ '~standard': { version: 1, vendor: 'own', validate: ${validate} } }); }`);
+  const { handle, lines, crashes, raised } = await run(`declare const InternalError: ErrorConstructor;
+    @Controller() class Page {
+      ${methods.join('\n')}
+      @Get('alone') async alone() { void (async () => { throw new InternalError('out of memory'); })(); }
+    }
+    export default module({ controllers: [Page] });`);
+  for (const name of ['memory', 'message', 'nothing', 'later', 'left', 'many']) {
+    const { tag, val } = handle(name) as unknown as { tag: string; val: { status: number; message: string; details: string } };
+    assert.deepEqual([tag, val.status, val.message, val.details], ['thrown', 422, 'there are more mistakes than can be reported', '{"fields":[]}'], name);
+    assert.deepEqual(lines.splice(0), [`warn: a schema of \`Page.${name}\` ran out of memory: the value has more mistakes than can be reported`]);
+  }
+  assert.deepEqual([crashes, raised], [[], []]);
+  for (const name of ['stack', 'interrupted', 'alone']) assert.throws(() => handle(name));
+  assert.equal(crashes.length, 3);
+});

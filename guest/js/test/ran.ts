@@ -43,7 +43,7 @@ export async function run(source: string): Promise<Ran> {
   const ran = (globals as { __ran: Ran }).__ran;
   rmSync(folder, { recursive: true });
   const written: string[] = [];
-  const raw = { route: () => '/', param: () => '7', cancelled: () => false, header: () => FORM, openBody: () => [utf8(BODY)], openReply: () => written, send: () => undefined, setExtension: () => undefined, emit: () => undefined, [Symbol.dispose]: () => undefined };
+  const raw = { route: () => '/', param: () => '7', params: () => [], cancelled: () => false, header: () => FORM, openBody: () => [utf8(BODY)], openReply: () => written, send: () => undefined, setExtension: () => undefined, emit: () => undefined, [Symbol.dispose]: () => undefined };
   const handle = (name: string): ReturnType<Ran['handlers']['handle']> => {
     const handler = ran.manifest.describe().controllers[0]?.routes.findIndex((route) => route.name === name) ?? -1;
     return ran.handlers.handle(handler, raw);
