@@ -255,7 +255,19 @@ export function uncaught(error: unknown): UncaughtException {
   return isInstance(error, UncaughtException) ? error : new UncaughtException(error);
 }
 
-/** The error of a request or an event for a thrown value. */
+/** Codes of the host for a mistake between a module and a channel. */
+const MISTAKES = ['unknown-event', 'ambiguous-event', BAD_PAYLOAD, 'already-replied', 'invalid-reply', 'not-durable', 'not-remote'];
+
+/**
+ * Whether a failed call is a mistake of the module that called. A client that leaves, or sends a wrong body, makes functions of the context fail, which
+ * is no mistake of the module. Names of events contain `:`, and names of these functions do not.
+ */
+function isMistake(error: HttpException): boolean {
+  if (!(error instanceof CallException) || !MISTAKES.includes(error.code)) return false;
+  return error.called.includes(':') || error.getStatus() >= 500;
+}
+
+/** The error of a request or an event for a thrown value. A call that failed by a mistake of the module is an exception of the module. */
 export function httpOf(error: unknown): HttpException {
-  return isInstance(error, HttpException) && !isEngineFailure(error) ? error : uncaught(error);
+  return isInstance(error, HttpException) && !isEngineFailure(error) && !isMistake(error) ? error : uncaught(error);
 }

@@ -281,3 +281,48 @@ test('a schema that runs out of memory is 422, and no other failure of the engin
   for (const name of ['stack', 'interrupted', 'alone']) assert.throws(() => handle(name));
   assert.equal(crashes.length, 3);
 });
+
+test('a call that fails by a mistake of the module is an exception with the place of the call, and other failures keep their status', async () => {
+  const { request, raised, crashes, lines, listeners } = await run(`
+    import { UncaughtException, UseInterceptors, type CallException } from '@pointwork/guest';
+    class Sees { async intercept(ctx, next) { try { return await next(); } catch (error) { return [error.cause?.code]; } } }
+    @Controller() class Page {
+      @Get('unknown') unknown(ctx) {
+        return ctx.call('fail:unknown-event:500');
+      }
+      @Get('later') async later(ctx) {
+        await null;
+        return await ctx.call('fail:bad-payload:400', 1);
+      }
+      @Get('result') result(ctx) { return ctx.call('torn'); }
+      @Get('sent') sent(ctx) { ctx.send('a'); return ctx.send('b'); }
+      @Get('seen') @UseInterceptors(Sees) seen(ctx) { return ctx.call('fail:not-durable:500'); }
+      @Get('caught') async caught(ctx) { try { await ctx.call('fail:unknown-event:500'); } catch (error) { return [error.code]; } }
+      @Get('own') own(ctx) { return ctx.call('fail:sold-out:409'); }
+      @Get('gone') gone(ctx) { return ctx.call('fail:failed:503'); }
+      @Get('body') body(ctx) { return ctx.text(); }
+    }
+    @Channel('db') class Db { @On('one') async one(_, delivery) { return delivery.call('fail:ambiguous-event:500'); } }
+    export default module({ controllers: [Page], channels: [Db] });`);
+  for (const [name, message, place] of [
+    ['unknown', 'fail:unknown-event:500 failed', 'src/module.ts:7'],
+    ['later', 'fail:bad-payload:400 failed', 'src/module.ts:11'],
+    ['result', 'the result of `torn`: expected `"`, found the end at line 1, column 2', 'src/module.ts:13'],
+    ['sent', 'it was sent', 'src/module.ts:14'],
+  ]) {
+    // The first reply of `sent` stays.
+    assert.equal(request(name!), name === 'sent' ? '' : '500 internal error', name);
+    const [report] = raised.splice(0);
+    const frame = report?.stack[0];
+    assert.deepEqual([report?.message.slice(0, 22), report?.exception, `${frame?.file}:${frame?.line}`], [message!.slice(0, 22), 'CallException', place], name);
+  }
+  assert.equal(request('seen'), '["not-durable"]');
+  assert.equal(request('caught'), '["unknown-event"]');
+  assert.equal(request('own'), '409 fail:sold-out:409 failed');
+  assert.equal(request('gone'), '503 the server could not answer the request');
+  assert.equal(request('body'), '400 of the client');
+  assert.equal(raised.length, 0);
+  assert.throws(() => listeners.deliver(0, {}, { tag: 'json', val: '1' }));
+  assert.equal(raised[0]?.message, 'fail:ambiguous-event:500 failed');
+  assert.deepEqual([crashes, lines], [[], ['error: `fail:failed:503` failed with `failed`: fail:failed:503 failed']]);
+});

@@ -13,6 +13,18 @@ const FORM = 'multipart/form-data; boundary=b';
 const BODY = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\ntea\r\n--b\r\ncontent-disposition: form-data; name="c"\r\n\r\n\r\n--b--\r\n';
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
+/** A failure as the contract throws it. */
+function failed(code: string, status: number, message: string): object {
+  return { payload: { code, status, headers: [], message, details: null } };
+}
+
+/** Answers an event with a text of {@link TEXTS}, or with its name. `fail:CODE:STATUS` fails. */
+function call(_: unknown, event: string): object {
+  const [kind, code = '', status] = event.split(':');
+  if (kind === 'fail') throw failed(code, Number(status), `${event} failed`);
+  return { tag: 'json', val: TEXTS[event] ?? JSON.stringify(event) };
+}
+
 /** What a module is as a component, and its first controller's answers to requests by the names of handlers. */
 export async function run(source: string): Promise<Ran> {
   const folder = project({ 'src/module.ts': HEAD + source });
@@ -22,14 +34,14 @@ export async function run(source: string): Promise<Ran> {
   const lines: string[] = [];
   const write = (writer: string[], chunk: Uint8Array): void => {
     const text = String.fromCharCode(...chunk);
-    if (text === 'LEAVE') throw { payload: { code: 'gone', status: 500, headers: [], message: 'the client has left', details: null } };
+    if (text === 'LEAVE') throw failed('gone', 500, 'the client has left');
     writer.push(text);
   };
   const contract: Record<string, object> = {
     context: { handOver: () => undefined },
-    'context-sync': { call: (_: unknown, event: string) => ({ tag: 'json', val: TEXTS[event] ?? JSON.stringify(event) }), read: (reader: Uint8Array[]) => reader.shift() ?? null, write, finish: () => undefined },
+    'context-sync': { call, text: () => { throw failed('bad-payload', 400, 'of the client'); }, read: (reader: Uint8Array[]) => reader.shift() ?? null, write, finish: () => undefined },
     environment: { now: () => ({ seconds: 1, nanoseconds: 5e8 }), monotonic: () => ({ seconds: 2, nanoseconds: 0 }), random: () => -5, variables: () => [{ name: 'A', value: 'b' }] },
-    'events-sync': {},
+    'events-sync': { call },
     log: { write: (level: string, _: string, message: string) => void lines.push(`${level}: ${message}`), panicked: (report: Ran['crashes'][0]) => void crashes.push(report), raised: (report: Ran['crashes'][0]) => void raised.push(report) },
   };
   const script = code
@@ -43,8 +55,14 @@ export async function run(source: string): Promise<Ran> {
   const ran = (globals as { __ran: Ran }).__ran;
   rmSync(folder, { recursive: true });
   const written: string[] = [];
-  const raw = { route: () => '/', param: () => '7', params: () => [], cancelled: () => false, header: () => FORM, openBody: () => [utf8(BODY)], openReply: () => written, send: () => undefined, setExtension: () => undefined, emit: () => undefined, [Symbol.dispose]: () => undefined };
+  let hasSent = false;
+  const send = (): void => {
+    if (hasSent) throw failed('already-replied', 500, 'it was sent');
+    hasSent = true;
+  };
+  const raw = { route: () => '/', param: () => '7', params: () => [], cancelled: () => false, header: () => FORM, openBody: () => [utf8(BODY)], openReply: () => written, send, setExtension: () => undefined, emit: () => undefined, [Symbol.dispose]: () => undefined };
   const handle = (name: string): ReturnType<Ran['handlers']['handle']> => {
+    hasSent = false;
     const handler = ran.manifest.describe().controllers[0]?.routes.findIndex((route) => route.name === name) ?? -1;
     return ran.handlers.handle(handler, raw);
   };
