@@ -13,7 +13,39 @@ const MOST_PARTS = 1_000;
 /** The most headers of a part. */
 const MOST_HEADERS = 100;
 
-const CRLF2 = utf8('\r\n\r\n');
+/**
+ * A text that is searched in bytes, by the algorithm of Horspool: the byte at the end of the window tells how far the next window is, which is the
+ * length of the text for most bytes. Clients choose the boundary and the content. The search reads no byte more than three times, because each line break
+ * of a delimiter is at its beginning: where a part of the delimiter fits, no other one begins. `Uint8Array.indexOf` would be called for each `\r`, which takes longer.
+ */
+export class Needle {
+  readonly length: number;
+  readonly #bytes: Uint8Array;
+  readonly #shifts: Uint8Array;
+
+  constructor(text: string) {
+    this.#bytes = utf8(text);
+    this.length = this.#bytes.length;
+    this.#shifts = new Uint8Array(256).fill(this.length);
+    for (let at = 0; at < this.length - 1; at += 1) this.#shifts[this.#bytes[at] ?? 0] = this.length - 1 - at;
+  }
+
+  /** The place of the text in bytes, `-1` if there is none. */
+  indexIn(bytes: ArrayLike<number>, from = 0): number {
+    const [wanted, shifts, length] = [this.#bytes, this.#shifts, this.length];
+    const first = wanted[0];
+    const end = bytes.length - length;
+    for (let at = from; at <= end; at += shifts[bytes[at + length - 1] as number] as number) {
+      if (bytes[at] !== first) continue;
+      let by = 1;
+      while (by < length && bytes[at + by] === wanted[by]) by += 1;
+      if (by === length) return at;
+    }
+    return -1;
+  }
+}
+
+const CRLF2 = new Needle('\r\n\r\n');
 
 /** `isDone` once its end was read. */
 interface Content extends AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
@@ -111,7 +143,7 @@ function parameter(header: string, name: string): string | undefined {
 /** Reads the parts one after the other, as they arrive. What is left of a part is skipped. */
 export async function* readParts(chunks: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Part> {
   const source = new Source(chunks[Symbol.asyncIterator]());
-  const delimiter = utf8(`\r\n--${boundary}`);
+  const delimiter = new Needle(`\r\n--${boundary}`);
   // The first delimiter may begin the body, without the line break.
   source.buffer = utf8('\r\n');
   await skip(source, delimiter);
@@ -126,7 +158,7 @@ export async function* readParts(chunks: AsyncIterable<Uint8Array>, boundary: st
   }
 }
 
-async function skip(source: Source, delimiter: Uint8Array): Promise<void> {
+async function skip(source: Source, delimiter: Needle): Promise<void> {
   for await (const _ of readContent(source, delimiter)) {
     // A preamble is for readers that do not know the format.
   }
@@ -151,7 +183,7 @@ async function readHead(source: Source): Promise<Map<string, string>> {
   let end: number;
   // A head may arrive byte by byte: what was searched is not searched again.
   let from = 0;
-  while ((end = indexOf(source.buffer, CRLF2, from)) < 0) {
+  while ((end = CRLF2.indexIn(source.buffer, from)) < 0) {
     from = Math.max(0, source.buffer.length - CRLF2.length + 1);
     if (source.buffer.length > LONGEST_HEAD) throw new BadRequestException(`body: the head of a part has more than ${LONGEST_HEAD} bytes`);
     await source.more();
@@ -170,13 +202,13 @@ async function readHead(source: Source): Promise<Map<string, string>> {
 }
 
 /** The bytes up to the delimiter, which is taken too. It can be read once; a second time goes on. */
-function readContent(source: Source, delimiter: Uint8Array): Content {
+function readContent(source: Source, delimiter: Needle): Content {
   let isDone = false;
   return {
     isDone: () => isDone,
     async next(): Promise<IteratorResult<Uint8Array>> {
       while (!isDone) {
-        const end = indexOf(source.buffer, delimiter);
+        const end = delimiter.indexIn(source.buffer);
         if (end >= 0) {
           isDone = true;
           const rest = await source.take(end + delimiter.length);
@@ -235,15 +267,4 @@ class Source {
 
 function malformed(expected: string): BadRequestException {
   return new BadRequestException(`body: expected ${expected}`);
-}
-
-function indexOf(bytes: Uint8Array, wanted: Uint8Array, from = 0): number {
-  const first = wanted[0] ?? 0;
-  for (let at = bytes.indexOf(first, from); at >= 0; at = bytes.indexOf(first, at + 1)) {
-    if (at + wanted.length > bytes.length) return -1;
-    let by = 1;
-    while (by < wanted.length && bytes[at + by] === wanted[by]) by += 1;
-    if (by === wanted.length) return at;
-  }
-  return -1;
 }

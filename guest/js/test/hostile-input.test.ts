@@ -9,7 +9,10 @@ import { root } from './project.js';
 import { run } from './ran.js';
 
 // Files that the package does not export.
-const { readParts } = (await import(join(root, 'dist/multipart.js'))) as { readParts: (chunks: AsyncIterable<Uint8Array>, boundary: string) => AsyncIterable<Part> };
+const { Needle, readParts } = (await import(join(root, 'dist/multipart.js'))) as {
+  Needle: new (text: string) => { indexIn(bytes: ArrayLike<number>, from?: number): number };
+  readParts: (chunks: AsyncIterable<Uint8Array>, boundary: string) => AsyncIterable<Part>;
+};
 const { FormData: PlatformFormData } = (await import(join(root, 'dist/platform/fetch-types.js'))) as { FormData: typeof FormData };
 const { URLSearchParams: PlatformParams } = (await import(join(root, 'dist/platform/url-search-params.js'))) as { URLSearchParams: typeof URLSearchParams };
 const { TextDecoder: PlatformDecoder } = (await import(join(root, 'dist/platform/text.js'))) as { TextDecoder: typeof TextDecoder };
@@ -127,6 +130,32 @@ test('a part that arrives byte by byte is read as one that arrives at once', asy
   const found: string[] = [];
   for await (const part of readParts(bytes(), 'b')) found.push(`${part.name}=${await part.text()}`);
   assert.deepEqual(found, [`a=${'y'.repeat(500)}`, 'b=z']);
+});
+
+test('the search for a boundary reads each byte three times at most, whatever the boundary and the content are', () => {
+  const length = 4_000;
+  for (const boundary of ['b', 'b'.repeat(70), '-'.repeat(70), `${'ab'.repeat(34)}a`, '----WebKitFormBoundary7MA4YWxkTrZu0gW']) {
+    const delimiter = `\r\n--${boundary}`;
+    const near = delimiter.slice(0, -1);
+    for (const unit of ['\r', '\n', '-', 'a', 'b', 'x', '\r\n', '\r\n--', '\rb', 'xb', near, `${near}\r`, `\r${near}`, `${near.slice(1)}\r`, delimiter.slice(1)]) {
+      const content = unit.repeat(length / unit.length);
+      let reads = 0;
+      const counted = (text: string): ArrayLike<number> => new Proxy({ length: text.length } as ArrayLike<number>, { get: (of, name) => (name === 'length' ? of.length : ((reads += 1), text.charCodeAt(Number(name)))) });
+      const needle = new Needle(delimiter);
+      assert.equal(needle.indexIn(counted(`${content}${delimiter}--`)), `${content}${delimiter}--`.indexOf(delimiter), JSON.stringify([boundary, unit]));
+      reads = 0;
+      assert.equal(needle.indexIn(counted(content)), -1);
+      assert.ok(reads <= 3 * length, `${JSON.stringify([boundary, unit])}: ${reads} reads`);
+    }
+  }
+  let seed = 1;
+  const random = (below: number): number => (seed = (seed * 48_271) % 0x7fff_ffff) % below;
+  for (let times = 0; times < 2_000; times += 1) {
+    const text = Array.from({ length: 200 }, () => '\r\n-b'[random(4)]).join('');
+    const wanted = `\r\n${'-b'[random(2)]}${'b'.repeat(random(3))}`;
+    const from = random(50);
+    assert.equal(new Needle(wanted).indexIn(new TextEncoder().encode(text), from), text.indexOf(wanted, from), JSON.stringify([text, wanted]));
+  }
 });
 
 test('a parameter of a header within quotation marks is none', async () => {
