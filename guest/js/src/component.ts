@@ -15,6 +15,7 @@ import { host, setHost, type Property, type RawContext, type RawDelivery, type R
 import { aroundOf, describe, type Manifest, type PackageFacts } from './manifest.js';
 import { InjectError } from './inject.js';
 import { Module } from './module.js';
+import { keepPlaces, placed } from './places.js';
 import { beginCall, endCall, inCall } from './platform/call-state.js';
 import { dropJobs, runJobs, settled, takeUnhandled } from './platform/promise.js';
 import { setLineTable, type LineTable } from './stack.js';
@@ -25,6 +26,14 @@ export interface Declarations {
   warnings: string[];
   problems: string[];
   guards: GuardSource[];
+  places: ManifestPlaces;
+}
+
+/** The places of the declarations of a manifest, in its order: each is a prefix of messages. */
+export interface ManifestPlaces {
+  module: string;
+  controllers: { own: string; routes: string[] }[];
+  channels: { own: string; listeners: string[] }[];
 }
 
 /** How the build and the bundle talk to each other. */
@@ -37,6 +46,8 @@ interface BuildGlobals {
 
 const globals = globalThis as BuildGlobals;
 if (globals.__pointworkLines) setLineTable(globals.__pointworkLines);
+// The build alone keeps what is printed.
+if (globals.__pointworkPrinted) keepPlaces();
 
 let variables: Property[] | undefined;
 
@@ -88,6 +99,8 @@ function overwriteFreed(): void {
 
 /** The source text of a guard, for the build. */
 export interface GuardSource {
+  /** The prefix of messages with the place that uses the guard. */
+  place: string;
   name: string;
   source: string;
 }
@@ -104,7 +117,7 @@ function instancesOf(module: Module): { problems: string[]; guards: GuardSource[
     const { guards, interceptors } = aroundOf(module, handler);
     for (const guard of guards) {
       if (isGuardClass(guard)) needed.set(guard, 'canActivate');
-      else sources.set(guard, { name: guard.name || 'a function', source: String(guard) });
+      else sources.set(guard, { place: placed('', guard, module), name: guard.name || 'a function', source: String(guard) });
     }
     for (const interceptor of interceptors) needed.set(interceptor, 'intercept');
   });
@@ -118,15 +131,24 @@ function instancesOf(module: Module): { problems: string[]; guards: GuardSource[
       const instance = get(of);
       if (method !== undefined) {
         found = instance[method];
-        if (typeof found !== 'function') problems.add(`\`${of.name}\` has no function \`${method}\``);
+        if (typeof found !== 'function') problems.add(placed(`\`${of.name}\` has no function \`${method}\``, of, module));
       }
     } catch (error) {
-      if (error instanceof InjectError) problems.add(`\`${of.name}\` cannot be made: ${error.message}`);
+      if (error instanceof InjectError) problems.add(placed(`\`${of.name}\` cannot be made: ${error.message}`, of, module));
     }
-    if (method === 'canActivate' && typeof found === 'function') sources.set(of as Guard, { name: of.name, source: String(found) });
+    if (method === 'canActivate' && typeof found === 'function') sources.set(of as Guard, { place: placed('', of, module), name: of.name, source: String(found) });
   }
   globals.__pointworkPrinted = printed;
   return { problems: [...problems], guards: [...sources.values()] };
+}
+
+function placesOf(module: Module): ManifestPlaces {
+  const prefix = (...of: unknown[]): string => placed('', ...of, module);
+  return {
+    module: prefix(),
+    controllers: module.controllers.map(({ of, routes }) => ({ own: prefix(of), routes: routes.map(({ declared }) => prefix(declared)) })),
+    channels: module.channels.map(({ of, listeners }) => ({ own: prefix(of), listeners: listeners.map((at) => prefix(module.listeners[at]?.declared)) })),
+  };
 }
 
 export function component(module: unknown, facts: PackageFacts): Exports {
@@ -139,7 +161,7 @@ export function component(module: unknown, facts: PackageFacts): Exports {
   runJobs();
   for (const reason of takeUnhandled()) throw reason;
   overwriteFreed();
-  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], ...instancesOf(module) });
+  globals.__pointworkChecked = () => ({ manifest, warnings: [...module.warnings, ...module.unlisted()], places: placesOf(module), ...instancesOf(module) });
   return {
     manifest: { describe: () => manifest },
     handlers: {

@@ -8,6 +8,7 @@ import { expect, expectClasses, expectGuards, expectHeader, expectOptions, flag,
 import type { Delivery } from './delivery.js';
 import type { Guard, InterceptorClass } from './guards.js';
 import { RequestMethod } from './http-status.js';
+import { here, keepPlace, refuseAt } from './places.js';
 
 /** How a handler takes the body: not at all, when the host has it whole, or as it arrives. */
 export type BodyMode = 'none' | 'whole' | 'stream';
@@ -147,32 +148,44 @@ function isContext(value: unknown): value is DecoratorContext {
   return typeof value === 'object' && value !== null && 'kind' in value;
 }
 
+/** A decorator that was called, on the line of its `@`. */
+interface Decorator {
+  decorator: string;
+  place: string | undefined;
+}
+
 /** The declaration of a decorated method. Anything that is no method of instances is refused, by its name. */
-function methodOf(decorator: string, target: unknown, second: unknown, descriptor: PropertyDescriptor | undefined): MethodDeclaration {
+function methodOf({ decorator, place }: Decorator, target: unknown, second: unknown, descriptor: PropertyDescriptor | undefined): MethodDeclaration {
   const context = isContext(second) ? second : undefined;
   const name = (context?.name ?? second) as PropertyKey;
   const refuse = (what: string): never => {
     const of = context ? '' : `${(typeof target === 'function' ? target.name : (target as object).constructor.name) || 'a class'}.`;
-    throw new TypeError(`\`@${decorator}\` is on ${what} \`${of}${String(name)}\`, expected a method of a class`);
+    return refuseAt(place, `\`@${decorator}\` is on ${what} \`${of}${String(name)}\`, expected a method of a class`);
   };
   if (context) {
     if (context.kind !== 'method') refuse(`the ${context.kind}`);
     if (context.private) refuse('the private method');
     if (context.static) refuse('the static method');
-    return methodIn(context.metadata ?? refuse('a class without metadata: import `@pointwork/guest` before it'), name);
+    return placedMethod(context.metadata ?? refuse('a class without metadata: import `@pointwork/guest` before it'), name, place);
   }
   if (name === undefined) refuse('a class');
   if (descriptor?.get || descriptor?.set) refuse(descriptor.get ? 'the getter' : 'the setter');
   if (typeof target === 'function') refuse('the static method');
   if (typeof descriptor?.value !== 'function') refuse('the field');
-  return methodIn(target as object, name);
+  return placedMethod(target as object, name, place);
+}
+
+function placedMethod(key: object, name: PropertyKey, place: string | undefined): MethodDeclaration {
+  const method = methodIn(key, name);
+  keepPlace(method, place);
+  return method;
 }
 
 /** The declaration of a decorated class. */
-function classOf(decorator: string, target: unknown, second: unknown): ClassDeclaration {
+function classOf({ decorator, place }: Decorator, target: unknown, second: unknown): ClassDeclaration {
   const context = isContext(second) ? second : undefined;
   if (typeof target !== 'function' || (context && context.kind !== 'class') || (!context && second !== undefined)) {
-    throw new TypeError(`\`@${decorator}\` is on \`${String(context?.name ?? second)}\`, expected a class`);
+    refuseAt(place, `\`@${decorator}\` is on \`${String(context?.name ?? second)}\`, expected a class`);
   }
   const of = target as unknown as AnyClass;
   let declared = classes.get(of);
@@ -182,6 +195,7 @@ function classOf(decorator: string, target: unknown, second: unknown): ClassDecl
     declared = { kind: undefined, path: '', name, options: {}, guards: [], interceptors: [], headers: [], methods };
     classes.set(of, declared);
   }
+  keepPlace(of, place);
   return declared;
 }
 
@@ -190,9 +204,10 @@ function isClass(target: unknown, second: unknown): boolean {
 }
 
 function declareClass(kind: ClassKind, decorator: string, path: string, options: ClassOptions): ClassDecorator {
+  const place = here();
   return (of, context) => {
-    const declared = classOf(decorator, of, context);
-    if (declared.kind) throw new TypeError(`the class \`${declared.name}\` has \`@${decorator}\` beside \`@Controller\` or \`@Channel\`, expected one of them`);
+    const declared = classOf({ decorator, place }, of, context);
+    if (declared.kind) refuseAt(place, `the class \`${declared.name}\` has \`@${decorator}\` beside \`@Controller\` or \`@Channel\`, expected one of them`);
     Object.assign(declared, { kind, path, options, name: options.name ?? declared.name });
   };
 }
@@ -217,10 +232,11 @@ export function Channel(name: string, options: ClassOptions = {}): ClassDecorato
   return declareClass('channel', 'Channel', name, options);
 }
 
-function methodDecorator<Method>(decorator: string, declare: (method: MethodDeclaration) => void): MethodDecorator<Method> {
+function methodDecorator<Method>(decorator: string, declare: (method: MethodDeclaration, place: string | undefined) => void): MethodDecorator<Method> {
+  const place = here();
   // A decorator that returns a value replaces what it decorates.
   return (target: unknown, second: unknown, descriptor?: PropertyDescriptor): void => {
-    declare(methodOf(decorator, target, second, descriptor));
+    declare(methodOf({ decorator, place }, target, second, descriptor), place);
   };
 }
 
@@ -229,9 +245,10 @@ function anyDecorator(
   onClass: (of: ClassDeclaration) => void,
   onMethod: (method: MethodDeclaration) => void,
 ): AnyDecorator {
+  const place = here();
   return (target: unknown, second?: unknown, descriptor?: PropertyDescriptor): void => {
-    if (isClass(target, second)) onClass(classOf(decorator, target, second));
-    else onMethod(methodOf(decorator, target, second, descriptor));
+    if (isClass(target, second)) onClass(classOf({ decorator, place }, target, second));
+    else onMethod(methodOf({ decorator, place }, target, second, descriptor));
   };
 }
 
@@ -239,7 +256,11 @@ function anyDecorator(
 export function On(event: string, options: Omit<ClassOptions, 'name'> = {}): MethodDecorator<Listener> {
   expect('`@On`', event, (value) => (typeof value === 'string' ? undefined : 'the name of the event within its channel, such as `product:all`'));
   expectOptions('`@On`', options, ABOUT);
-  return methodDecorator('On', (method) => method.listeners.unshift({ event, options }));
+  return methodDecorator('On', (method, place) => {
+    const listener = { event, options };
+    keepPlace(listener, place);
+    method.listeners.unshift(listener);
+  });
 }
 
 /** The paths of a route: none is the prefix of the controller, each of an array is a route of its own. */
@@ -251,7 +272,11 @@ function mapped(decorator: string, method: string | null, path: Paths, options: 
   expect(`\`@${decorator}\``, path, isPath);
   const paths = typeof path === 'string' ? (path === '' ? [] : [path]) : path;
   // Decorators run from the last to the first.
-  return methodDecorator(decorator, (declared) => declared.routes.unshift({ method, paths, options }));
+  return methodDecorator(decorator, (declared, place) => {
+    const route = { method, paths, options };
+    keepPlace(route, place);
+    declared.routes.unshift(route);
+  });
 }
 
 /** Binds a method of HTTP to a handler. `method` is any token; `RequestMethod` has those with a decorator of their own. */
@@ -299,6 +324,7 @@ export const Report = verb('Report', 'REPORT');
 export function UseGuards(...guards: Guard[]): AnyDecorator {
   expect('`@UseGuards`', guards.length || undefined, (count) => (count ? undefined : 'a guard'));
   expectGuards('`@UseGuards`', guards);
+  for (const guard of guards) keepPlace(guard, here());
   return anyDecorator(
     'UseGuards',
     (of) => of.guards.unshift(...guards),
@@ -317,6 +343,7 @@ export function SkipGuards(): MethodDecorator<Handler> {
 export function UseInterceptors(...interceptors: InterceptorClass[]): AnyDecorator {
   expect('`@UseInterceptors`', interceptors.length || undefined, (count) => (count ? undefined : 'an interceptor'));
   expectClasses('`@UseInterceptors`', interceptors, 'intercept');
+  for (const interceptor of interceptors) keepPlace(interceptor, here());
   return anyDecorator(
     'UseInterceptors',
     (of) => of.interceptors.unshift(...interceptors),
@@ -327,8 +354,8 @@ export function UseInterceptors(...interceptors: InterceptorClass[]): AnyDecorat
 /** The status of what the handler returns, instead of 200. Another status of a `Reply` or `Response` stays. */
 export function HttpCode(status: number): MethodDecorator<Handler> {
   expect('`@HttpCode`', status, (value) => (Number.isInteger(value) && (value as number) >= 200 && (value as number) <= 599 ? undefined : 'a status from 200 to 599'));
-  return methodDecorator('HttpCode', (method) => {
-    if (method.status !== undefined) throw new TypeError(`a method has \`@HttpCode(${status})\` and \`@HttpCode(${method.status})\`, expected one of them`);
+  return methodDecorator('HttpCode', (method, place) => {
+    if (method.status !== undefined) refuseAt(place, `a method has \`@HttpCode(${status})\` and \`@HttpCode(${method.status})\`, expected one of them`);
     method.status = status;
   });
 }

@@ -77,10 +77,10 @@ function routeRecord(module: Module, controller: ControllerOf, route: Route): Ro
   return {
     handler: route.handler,
     name: handler?.name ?? '',
-    method: route.method,
-    paths: [...route.paths],
-    body: route.declared.body ?? 'whole',
-    metadata: [...routeMetadata(route.declared), ...around(module, controller, route)],
+    method: route.declared.method,
+    paths: [...route.declared.paths],
+    body: route.declared.options.body ?? 'whole',
+    metadata: [...routeMetadata(route.declared.options), ...around(module, controller, route)],
   };
 }
 

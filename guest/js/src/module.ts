@@ -1,11 +1,12 @@
 import type { Context } from './context.js';
 import { anything, constructorProblem, expectClasses, expectGuards, expectOptions, shown, textFields, texts, type Check } from './declared.js';
-import { declarationOf, declaredClasses, methodsIn, type AnyClass, type ClassDeclaration, type ClassKind, type MethodDeclaration } from './decorators.js';
+import { declarationOf, declaredClasses, methodsIn, type AnyClass, type ClassDeclaration, type ClassKind, type ListenerDeclaration, type MethodDeclaration, type RouteDeclaration } from './decorators.js';
 import type { MapOfClasses } from './events.js';
 import type { HttpException } from './exceptions.js';
 import { isGuardClass, type Guard, type InterceptorClass } from './guards.js';
 import { Injector, type Provider } from './inject.js';
 import { aroundOf } from './manifest.js';
+import { DeclarationError, here, keepPlace, placed } from './places.js';
 import { isVariables, type Variables } from './variables.js';
 
 type Constructor = new () => object;
@@ -70,9 +71,7 @@ function expectModuleOptions(options: ModuleOptions): void {
 export interface Route {
   /** The number of its handler. */
   handler: number;
-  method: string | null;
-  paths: readonly string[];
-  declared: MethodDeclaration['routes'][number]['options'];
+  declared: RouteDeclaration;
 }
 
 export interface HandlerOf {
@@ -85,6 +84,7 @@ export interface ListenerOf {
   channel: ChannelOf;
   name: string;
   event: string;
+  declared: ListenerDeclaration;
   summary: Readonly<Record<string, string | undefined>>;
 }
 
@@ -126,6 +126,7 @@ export class Module<Events = unknown> {
 
   constructor(options: ModuleOptions) {
     expectModuleOptions(options);
+    keepPlace(this, here());
     this.options = options;
     const problems: string[] = [];
     for (const of of options.controllers ?? []) this.#addController(of, problems);
@@ -133,71 +134,80 @@ export class Module<Events = unknown> {
     problems.push(...this.#constructors());
     for (const name of ['guards', 'interceptors', 'errors'] as const) {
       const given = options[name];
-      if (this.controllers.length === 0 && (typeof given === 'function' || (given?.length ?? 0) > 0)) problems.push(`\`module\` has \`${name}\`, which are for the handlers of controllers, and lists none`);
+      if (this.controllers.length === 0 && (typeof given === 'function' || (given?.length ?? 0) > 0)) problems.push(placed(`\`module\` has \`${name}\`, which are for the handlers of controllers, and lists none`, this));
     }
     problems.push(...sameNames('controllers', this.controllers), ...sameNames('channels', this.channels), ...this.#sameRoutes());
     if (this.controllers.length + this.channels.length === 0 && problems.length === 0) {
-      problems.push('the module lists no controllers and no channels, expected `module({ controllers: [Products] })`');
+      problems.push(placed('the module lists no controllers and no channels, expected `module({ controllers: [Products] })`', this));
     }
-    if (problems.length > 0) throw new TypeError(problems.join('\n'));
+    if (problems.length > 0) throw new DeclarationError(problems);
   }
 
   /** Classes with decorators that the module does not list. Known when all files are evaluated. */
   unlisted(): string[] {
     const listed = new Set<AnyClass>([...this.controllers, ...this.channels].map(({ of }) => of));
     const others = [...declaredClasses()].filter(([of]) => !listed.has(of));
-    return others.map(([, { kind, name }]) => `the ${kind} \`${name}\` takes no part: the module does not list it in \`${kind}s\``);
+    return others.map(([of, { kind, name }]) => placed(`the ${kind} \`${name}\` takes no part: the module does not list it in \`${kind}s\``, of));
+  }
+
+  #declaredAs(kind: ClassKind, of: Constructor, problems: string[]): ClassDeclaration | undefined {
+    const declared = typeof of === 'function' ? declarationOf(of) : undefined;
+    if (declared?.kind === kind) return declared;
+    const name = typeof of === 'function' ? `\`${of.name}\`` : shown(of);
+    problems.push(placed(`${name} is listed in \`${kind}s\` and has no \`${kind === 'controller' ? '@Controller' : '@Channel'}\``, this));
+    return undefined;
   }
 
   #addController(of: Constructor, problems: string[]): void {
-    const declared = declaredAs('controller', of, problems);
+    const declared = this.#declaredAs('controller', of, problems);
     if (!declared) return;
     const controller: ControllerOf = { of, declared, name: declared.name, routes: [] };
     this.controllers.push(controller);
     for (const [key, method] of ownMethods(of, declared)) {
       const name = String(key);
       const place = `\`${declared.name}.${name}\``;
-      if (method.listeners.length > 0) problems.push(`${place} has \`@On\`, which belongs in a class with \`@Channel\``);
-      else if (method.routes.length === 0) problems.push(`${place} has \`${aroundNames(method).join('`, `')}\` and no route, expected a decorator such as \`@Get\` beside`);
+      const refuse = (message: string): number => problems.push(placed(message, method));
+      if (method.listeners.length > 0) refuse(`${place} has \`@On\`, which belongs in a class with \`@Channel\``);
+      else if (method.routes.length === 0) refuse(`${place} has \`${aroundNames(method).join('`, `')}\` and no route, expected a decorator such as \`@Get\` beside`);
       if (method.skipsGuards && declared.guards.length === 0) {
-        problems.push(`${place} has \`@SkipGuards\`, and \`${declared.name}\` has no guards; those of the module run for every handler`);
+        refuse(`${place} has \`@SkipGuards\`, and \`${declared.name}\` has no guards; those of the module run for every handler`);
       }
       if (parametersOf(of, key) > 1) {
-        problems.push(`${place} has ${parametersOf(of, key)} parameters, expected the context alone: \`ctx.param('id')\`, \`ctx.query\` and \`ctx.json()\` read the request`);
+        refuse(`${place} has ${parametersOf(of, key)} parameters, expected the context alone: \`ctx.param('id')\`, \`ctx.query\` and \`ctx.json()\` read the request`);
       }
       if (method.routes.length === 0) continue;
       this.handlers.push({ controller, name, method });
-      for (const { method: verb, paths, options } of method.routes) {
-        controller.routes.push({ handler: this.handlers.length - 1, method: verb, paths, declared: options });
-      }
+      for (const declared of method.routes) controller.routes.push({ handler: this.handlers.length - 1, declared });
     }
     this.warnings.push(...leftOut(of, declared, ({ routes }) => routes.length > 0));
-    if (controller.routes.length === 0) this.warnings.push(`the controller \`${declared.name}\` has no routes of its own`);
+    if (controller.routes.length === 0) this.warnings.push(placed(`the controller \`${declared.name}\` has no routes of its own`, of));
   }
 
   #addChannel(of: Constructor, problems: string[]): void {
-    const declared = declaredAs('channel', of, problems);
+    const declared = this.#declaredAs('channel', of, problems);
     if (!declared) return;
     const channel: ChannelOf = { of, declared, name: declared.path, listeners: [] };
     this.channels.push(channel);
-    if (aroundNames(declared).length > 0) problems.push(`the channel \`${declared.name}\` has \`${aroundNames(declared).join('`, `')}\`, which are for handlers of requests`);
+    if (aroundNames(declared).length > 0) problems.push(placed(`the channel \`${declared.name}\` has \`${aroundNames(declared).join('`, `')}\`, which are for handlers of requests`, of));
     const events = new Map<string, string>();
     for (const [key, method] of ownMethods(of, declared)) {
       const name = String(key);
       const place = `\`${declared.name}.${name}\``;
-      if (method.routes.length > 0) problems.push(`${place} has a route, which belongs in a class with \`@Controller\``);
-      else if (aroundNames(method).length > 0) problems.push(`${place} has \`${aroundNames(method).join('`, `')}\`, which are for handlers of requests`);
-      if (parametersOf(of, key) > 2) problems.push(`${place} has ${parametersOf(of, key)} parameters, expected at most the payload and the delivery`);
-      for (const { event, options } of method.listeners) {
+      const refuse = (message: string): number => problems.push(placed(message, method));
+      if (method.routes.length > 0) refuse(`${place} has a route, which belongs in a class with \`@Controller\``);
+      else if (aroundNames(method).length > 0) refuse(`${place} has \`${aroundNames(method).join('`, `')}\`, which are for handlers of requests`);
+      if (parametersOf(of, key) > 2) refuse(`${place} has ${parametersOf(of, key)} parameters, expected at most the payload and the delivery`);
+      for (const listener of method.listeners) {
+        const { event, options } = listener;
         const before = events.get(event);
-        if (before !== undefined) problems.push(`\`${declared.name}.${before}\` and \`${declared.name}.${name}\` both listen to \`${declared.path}:${event}\``);
+        if (before !== undefined) problems.push(placed(`\`${declared.name}.${before}\` and \`${declared.name}.${name}\` both listen to \`${declared.path}:${event}\``, listener));
         events.set(event, name);
         channel.listeners.push(this.listeners.length);
-        this.listeners.push({ channel, name, event, summary: { summary: options.summary, description: options.description, ...options.metadata } });
+        this.listeners.push({ channel, name, event, declared: listener, summary: { summary: options.summary, description: options.description, ...options.metadata } });
       }
     }
     this.warnings.push(...leftOut(of, declared, ({ listeners }) => listeners.length > 0));
-    if (channel.listeners.length === 0) this.warnings.push(`the channel \`${declared.name}\` has no listeners of its own`);
+    if (channel.listeners.length === 0) this.warnings.push(placed(`the channel \`${declared.name}\` has no listeners of its own`, of));
   }
 
   /** Classes that the SDK makes, and whose constructors have parameters. */
@@ -208,20 +218,24 @@ export class Module<Events = unknown> {
       for (const one of [...guards.filter(isGuardClass), ...interceptors]) classes.add(one);
     });
     for (const provider of this.options.providers ?? []) classes.add(typeof provider === 'function' ? provider : 'useClass' in provider ? provider.useClass : undefined);
-    return [...classes].flatMap((of) => (typeof of === 'function' ? (constructorProblem(of) ?? []) : []));
+    return [...classes].flatMap((of) => {
+      const problem = typeof of === 'function' ? constructorProblem(of) : undefined;
+      return problem === undefined ? [] : placed(problem, of, this);
+    });
   }
 
   #sameRoutes(): string[] {
     const owners = new Map<string, string>();
     const problems: string[] = [];
     for (const { declared, routes } of this.controllers) {
-      for (const { handler, method, paths } of routes) {
+      for (const { handler, declared: route } of routes) {
+        const { method, paths } = route;
         for (const path of paths.length === 0 ? [''] : paths) {
           const full = joinPath(declared.path, path);
           const shape = `${method ?? 'ALL'} ${full.replace(/\/([:*])[^/]*/g, '/$1')}`;
           const owner = `\`${declared.name}.${this.handlers[handler]?.name}\``;
           const before = owners.get(shape);
-          if (before !== undefined) problems.push(`the route ${method ?? 'ALL'} ${full} is declared twice, by ${before} and by ${owner}`);
+          if (before !== undefined) problems.push(placed(`the route ${method ?? 'ALL'} ${full} is declared twice, by ${before} and by ${owner}`, route));
           owners.set(shape, owner);
         }
       }
@@ -244,15 +258,6 @@ export interface Instances {
 export function joinPath(prefix: string, path: string): string {
   const parts = [prefix, path].map((part) => part.replace(/^\/+|\/+$/g, '')).filter((part) => part !== '');
   return `/${parts.join('/')}`;
-}
-
-function declaredAs(kind: ClassKind, of: Constructor, problems: string[]): ClassDeclaration | undefined {
-  const declared = typeof of === 'function' ? declarationOf(of) : undefined;
-  const decorator = kind === 'controller' ? '@Controller' : '@Channel';
-  if (declared?.kind === kind) return declared;
-  const name = typeof of === 'function' ? `\`${of.name}\`` : shown(of);
-  problems.push(`${name} is listed in \`${kind}s\` and has no \`${decorator}\``);
-  return undefined;
 }
 
 /** The decorators around handlers that a class or a method has. */
@@ -284,21 +289,19 @@ function leftOut(of: Constructor, declared: ClassDeclaration, isMeant: (method: 
       const isDeclaredAgain = declared.methods.has(key) && Object.hasOwn(of.prototype as object, key);
       if (!isMeant(method) || isDeclaredAgain) continue;
       const what = method.routes.length > 0 ? 'route' : 'listener';
-      found.push(`\`${declared.name}\` has no ${what} by \`${base.name}.${String(key)}\`, which it inherits: decorate a method of \`${declared.name}\` itself`);
+      found.push(placed(`\`${declared.name}\` has no ${what} by \`${base.name}.${String(key)}\`, which it inherits: decorate a method of \`${declared.name}\` itself`, of));
     }
     const { guards = [], interceptors = [], headers = [] } = declarationOf(base) ?? {};
     if (guards.length + interceptors.length + headers.length > 0) {
-      found.push(`the decorators of the class \`${base.name}\` do not apply to \`${declared.name}\`, which extends it: give it its own`);
+      found.push(placed(`the decorators of the class \`${base.name}\` do not apply to \`${declared.name}\`, which extends it: give it its own`, of));
     }
   }
   return found;
 }
 
 function sameNames(what: string, classes: readonly ClassOf[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { name } of classes) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const repeated = [...counts].filter(([, count]) => count > 1);
-  return repeated.map(([name]) => `two ${what} have the name \`${name}\`, expected one: rename a class, or give it a \`name\` in its decorator`);
+  const repeated = classes.filter(({ name }, at) => classes.findIndex((one) => one.name === name) < at);
+  return repeated.map(({ name, of }) => placed(`two ${what} have the name \`${name}\`, expected one: rename a class, or give it a \`name\` in its decorator`, of));
 }
 
 /** The default export of an entry file: `export default module({ controllers: [Products], channels: [Stock] })`. */

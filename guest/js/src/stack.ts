@@ -145,6 +145,18 @@ function isOfSdk(frame: Frame): boolean {
   return SDK.test(frame.file.replaceAll('\\', '/'));
 }
 
+/** Gives an error that has no frames of the author those of another one, which was made where the author called the SDK. */
+export function borrowFrames(error: unknown, from: Error): unknown {
+  if (error instanceof Error && framesOf(error).length === 0) error.stack = (from.stack ?? '').replace(/^Error\b/, () => String(error));
+  return error;
+}
+
+/** Whether the SDK threw the value, not the code of the author or the engine. */
+export function isThrownBySdk(error: unknown): boolean {
+  const [frame] = allFrames(error);
+  return frame !== undefined && isOfSdk(frame);
+}
+
 /** ` at file:line`, the innermost place outside of the SDK at which an error was made; nothing if there is none. */
 export function placeOf(error: unknown): string {
   const frame = framesOf(error)[0];

@@ -64,12 +64,12 @@ test('what a base class declares is no part, which is told', async () => {
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { experimentalDecorators } }));
     const { warnings, routes } = await develop({ entry: join(folder, 'src/module.ts'), folder: join(folder, 'target') });
     assert.deepEqual(routes, ['GET /a/again']);
-    assert.deepEqual(warnings.filter((warning) => !warning.startsWith('src/')), [
-      '`A` has no route by `Base.base`, which it inherits: decorate a method of `A` itself',
-      '`A` has no route by `Base.lost`, which it inherits: decorate a method of `A` itself',
-      'the decorators of the class `Base` do not apply to `A`, which extends it: give it its own',
-      '`C` has no listener by `Between.x`, which it inherits: decorate a method of `C` itself',
-      'the decorators of the class `Base` do not apply to `C`, which extends it: give it its own',
+    assert.deepEqual(warnings.filter((warning) => warning.includes('`')), [
+      'src/module.ts:5: `A` has no route by `Base.base`, which it inherits: decorate a method of `A` itself',
+      'src/module.ts:5: `A` has no route by `Base.lost`, which it inherits: decorate a method of `A` itself',
+      'src/module.ts:5: the decorators of the class `Base` do not apply to `A`, which extends it: give it its own',
+      'src/module.ts:6: `C` has no listener by `Between.x`, which it inherits: decorate a method of `C` itself',
+      'src/module.ts:6: the decorators of the class `Base` do not apply to `C`, which extends it: give it its own',
     ]);
   }
   rmSync(folder, { recursive: true });
@@ -89,9 +89,9 @@ test('a component is made, and what is no part of it is told', async () => {
   assert.deepEqual(built.routes, ['GET /a/:id']);
   assert.deepEqual(built.printed, ['built']);
   assert.deepEqual(built.warnings, [
-    'the controller `Other` takes no part: the module does not list it in `controllers`',
-    'the channel `Listed` takes no part: the module does not list it in `channels`',
-    'src/forgotten.ts: it has a class with `@Controller`, and the module does not import it',
+    'src/other.ts:2: the controller `Other` takes no part: the module does not list it in `controllers`',
+    'src/other.ts:3: the channel `Listed` takes no part: the module does not list it in `channels`',
+    'src/forgotten.ts:2: it has a class with `@Controller`, and the module does not import it',
   ]);
   rmSync(folder, { recursive: true });
 });

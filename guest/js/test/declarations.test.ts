@@ -1,5 +1,6 @@
 /** Declarations that cannot work, or that the SDK would ignore: each is refused with the right form. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -205,6 +206,100 @@ test('options of the test app, and fields of events that are sent', async () => 
   await assert.rejects(app.get('/', { json: 1, body: '2' }), /a request of a test has `json` and `body`, expected one body/);
   const answer = await app.get('/');
   assert.deepEqual([answer.status, String(answer.exception)], [500, 'TypeError: a server-sent event has the field `event`, expected `data`, `type`, `id`, `retry` or `comment`']);
+});
+
+/** The lines that the command prints about a module. */
+function printed(source: string, compilerOptions: object = {}): string[] {
+  const folder = project({ 'src/module.ts': source, 'tsconfig.json': JSON.stringify({ compilerOptions }) });
+  try {
+    return spawnSync(process.execPath, [join(root, 'dist/build/cli.js'), join(folder, 'src/module.ts'), '--engine', join(root, '.build/engine')], { encoding: 'utf8' }).stderr.split('\n').filter((line) => /^[a-z]+: /.test(line));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('each mistake of a declaration has its file and line', () => {
+  const head = `import * as guest from '@pointwork/guest';\nconst { Channel, Controller, Get, HttpCode, inject, module, On, Post, UseGuards, UseInterceptors } = guest;`;
+  const parameters = `@Controller() // 3
+    class A {
+      @Get('a') // 5
+      a(ctx, id) {}
+      @Post('b') // 7
+      b(ctx, id) {}
+    }
+    @Channel('d')
+    class D {
+      @On('x')
+      x() {}
+      @On('x') // 14
+      y() {}
+    }
+    export default module({ controllers: [A, undefined], channels: [D] }); // 17`;
+  const names = `@Controller() // 3
+    class A {
+      @Get('a b') // 5
+      a() {}
+      @Get(['ok', '//']) // 7
+      b() {}
+    }
+    @Channel('d e') // 10
+    class D {
+      @On('x')
+      x() {}
+    }
+    @Channel('d')
+    class E {
+      @On('x y') // 17
+      x() {}
+    }
+    export default module({ controllers: [A], channels: [D, E] });`;
+  const guards = `class G { canActivate(ctx) { if (ctx.path) return true; } }
+    @Controller()
+    class A {
+      @Get()
+      @UseGuards(G) // 7
+      a() {}
+    }
+    @Controller('b') // 10
+    class B {}
+    export default module({ controllers: [A] });`;
+  const classes = `class I {}
+    @UseInterceptors(I) // 4
+    @Controller() // 5
+    class A {
+      p = inject('p');
+      @Get()
+      a() {}
+    }
+    export default module({ controllers: [A] });`;
+  const on = (decorator: string): string => `@Controller()\nclass A {\n  @Get()\n  ${decorator} // 6\n  x(ctx) {}\n}\nexport default module({ controllers: [A] });`;
+  const cases: [source: string, expected: string[]][] = [
+    [on('@UseGuards(undefined)'), ['error: src/module.ts:6: `@UseGuards` was given `undefined`']],
+    [on('@HttpCode(700)'), ['error: src/module.ts:6: `@HttpCode` was given `700`']],
+    [on('@HttpCode(201) @HttpCode(202)'), ['error: src/module.ts:6: a method has `@HttpCode(201)`']],
+    [on('@Get() static y() {} @Get()'), ['error: src/module.ts:6: `@Get` is on the static method']],
+    [parameters, ['error: src/module.ts:5: `A.a` has 2', 'error: src/module.ts:7: `A.b` has 2', 'error: src/module.ts:17: `undefined` is listed', 'error: src/module.ts:14: `D.x` and `D.y` both']],
+    [names, ['error: src/module.ts:5: `A.a`: the path', 'error: src/module.ts:7: `A.b`: the path', 'error: src/module.ts:10: the channel "d e"', 'error: src/module.ts:17: `d`: the event']],
+    [guards, ['warning: src/module.ts:10: the controller `B`', 'warning: src/module.ts:7: the guard `G`']],
+    [classes, ['error: src/module.ts:5: `A` cannot be made', 'error: src/module.ts:4: `I` has no function']],
+  ];
+  for (const experimentalDecorators of [false, true]) {
+    for (const [source, expected] of cases) {
+      const lines = printed(`${head}\n${source}`, { experimentalDecorators });
+      assert.deepEqual(lines.map((line, at) => line.slice(0, expected[at]?.length)), expected, lines.join('\n'));
+    }
+  }
+});
+
+test('what top-level code throws has its type and its place', () => {
+  const lines = (source: string): string[] => printed(`import { inject, module, variables } from '@pointwork/guest';\n${source}`);
+  assert.deepEqual(lines(`const go = () => {\n  throw new Error('top');\n};\ngo();\nexport default 1;`), ['error: src/module.ts:3: the module threw `Error: top` while it was built']);
+  assert.deepEqual(lines('const none: any = undefined;\nexport default none.x;'), ["error: src/module.ts:3: the module threw `TypeError: Cannot read properties of undefined (reading 'x')` while it was built"]);
+  assert.deepEqual(lines(`throw 'text';\nexport default 1;`), ['error: src/module.ts: the module threw `text` while it was built']);
+  assert.deepEqual(lines('\nexport default inject(Date);'), ['error: src/module.ts:3: `inject` works in the fields and the constructor of a controller, channel, guard, interceptor or provider']);
+  assert.deepEqual(lines(`variables({ A: { type: 'integer', default: 0.5 } });\nexport default 1;`), ['error: src/module.ts:2: the default `0.5` of the variable `A` does not fit its own schema']);
+  assert.deepEqual(lines('export default 1;'), ['error: src/module.ts: the entry file has no module as its default export, expected `export default module({ controllers: [Products] })`']);
+  assert.deepEqual(lines(`import './one';\nimport './two';\nexport default 1;`), ['error: src/module.ts:2: Could not resolve "./one"', 'error: src/module.ts:3: Could not resolve "./two"']);
 });
 
 test('the table of declarations names tests that exist', () => {

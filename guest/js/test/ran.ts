@@ -3,7 +3,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { bundle } from '@pointwork/guest/build';
-import { HEAD, project, type Ran } from './project.js';
+import { HEAD, project, root, type Ran } from './project.js';
+
+const { forNode } = (await import(join(root, 'dist/build/script.js'))) as { forNode(made: Awaited<ReturnType<typeof bundle>>): string };
 
 /** Texts that the contract lets through as JSON, and that are none, by the events that return them. */
 export const TEXTS: Record<string, string> = { torn: '{', deep: '['.repeat(100_000), proto: '{"a": {"__proto__":1}}', half: '"\\ud800"' };
@@ -28,7 +30,7 @@ function call(_: unknown, event: string): object {
 /** What a module is as a component, and its first controller's answers to requests by the names of handlers. */
 export async function run(source: string): Promise<Ran> {
   const folder = project({ 'src/module.ts': HEAD + source });
-  const { code } = await bundle({ entry: join(folder, 'src/module.ts') });
+  const code = forNode(await bundle({ entry: join(folder, 'src/module.ts') }));
   const crashes: Ran['crashes'] = [];
   const raised: Ran['raised'] = [];
   const lines: string[] = [];

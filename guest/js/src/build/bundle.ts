@@ -229,13 +229,20 @@ async function runEsbuild(build: typeof EsbuildBuild, root: string, contents: st
   } catch (error) {
     const messages = (error as { errors?: Message[] }).errors;
     if (!messages) throw error;
-    throw new BuildError(messages.map(described).join('\n'));
+    throw new BuildError(...messages.map(described));
   }
 }
 
 /** What is wrong with a project, in words for its author. */
 export class BuildError extends Error {
   override name = 'BuildError';
+  /** Each mistake with its place. The message has all. */
+  readonly problems: readonly string[];
+
+  constructor(...problems: string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
 }
 
 function described({ id, text, location, notes }: Message): string {

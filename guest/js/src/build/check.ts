@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import type { Declarations } from '../component.js';
 import { joinPath } from '../module.js';
-import { framesOf, setLineTable, USER_FILE } from '../stack.js';
+import { framesOf, isThrownBySdk, setLineTable, USER_FILE } from '../stack.js';
 import { BuildError, type Bundle } from './bundle.js';
 import { refusals } from './refusals.js';
-import { canReturnNothing } from './returns.js';
-import { EXPORTED, INTERFACES, scriptOf } from './script.js';
+import { canReturnNothing, isGenerator } from './returns.js';
+import { EXPORTED, forNode, INTERFACES, scriptOf } from './script.js';
 
 export interface Checked {
   /** `GET /products/:id`. */
@@ -30,15 +30,16 @@ const NEEDED = ['DOMException', 'btoa', 'atob', 'performance', 'queueMicrotask']
  * Evaluates the declarations of a bundle, which runs no handler. componentize-qjs does the same, and its errors have neither the sources
  * nor warnings.
  */
-export function check(bundle: Bundle, root: string, options: { longest?: number } = {}): Checked {
-  const code = scriptOf(bundle.code);
+export function check(bundle: Bundle, root: string, options: { entry: string; longest?: number }): Checked {
+  const code = scriptOf(forNode(bundle));
   const globals = createContext(Object.fromEntries(NEEDED.map((name) => [name, (globalThis as Record<string, unknown>)[name]])));
   let found: Declarations;
   const printed: string[] = [];
   Object.assign(globals, { __pointworkPrinted: printed, [INTERFACES]: NO_HOST, [EXPORTED]: undefined });
   try {
     const timeout = options.longest ?? LONGEST;
-    runInContext(code, globals, { filename: USER_FILE, timeout });
+    // Node would put the line of the bundle, which is as long as a file, before the stack.
+    runInContext(code, globals, { filename: USER_FILE, timeout, displayErrors: false });
     // As text: values of the other context have other prototypes.
     const text = runInContext('JSON.stringify(globalThis.__pointworkChecked())', globals, { timeout }) as string;
     found = JSON.parse(text) as Declarations;
@@ -46,26 +47,31 @@ export function check(bundle: Bundle, root: string, options: { longest?: number 
     if ((error as { code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
       throw new BuildError(`top-level code still runs after ${(options.longest ?? LONGEST) / 1000} s: look for a loop without an end, outside of handlers or in a constructor`);
     }
-    throw new BuildError(told(error, bundle));
+    throw new BuildError(...told(error, bundle, relative(root, resolve(options.entry))));
   }
-  const { manifest, warnings, problems, guards } = found;
-  const refused = [...refusals(manifest), ...problems];
-  if (refused.length > 0) throw new BuildError(refused.join('\n'));
+  const { manifest, warnings, problems, guards, places } = found;
+  const generators = guards.filter(({ source }) => isGenerator(source));
+  const idle = generators.map(({ place, name }) => `${place}the guard \`${name}\` is a generator, whose code never runs, expected a function without \`*\``);
+  const refused = [...refusals(manifest, places), ...problems, ...idle];
+  if (refused.length > 0) throw new BuildError(...refused);
   const routes = manifest.controllers.flatMap(({ prefix, routes }) =>
     routes.flatMap(({ method, paths }) => (paths.length === 0 ? [''] : paths).map((path) => `${method ?? 'ALL'} ${joinPath(prefix, path)}`)),
   );
   const unsure = guards.filter(({ source }) => canReturnNothing(source));
-  const unreturned = unsure.map(({ name }) => `the guard \`${name}\` can end without a value, which refuses the request with 403: end it with \`return true\`, or throw`);
+  const unreturned = unsure.map(({ place, name }) => `${place}the guard \`${name}\` can end without a value, which refuses the request with 403: end it with \`return true\`, or throw`);
   return { routes, printed, warnings: [...warnings, ...unreturned, ...unimported(bundle, root)] };
 }
 
-/** The message of an error of the program, with the innermost place in its sources. */
-export function told(error: unknown, { lines }: Bundle): string {
+/** The mistakes behind an error of the program, each with its place: its own one, or the innermost place of the error in the sources. */
+export function told(error: unknown, { lines }: Bundle, entry: string): readonly string[] {
   setLineTable(lines);
-  const found = error as Error;
-  const [frame] = framesOf(found);
-  const kind = found.name === undefined || found.name === 'TypeError' || found.name === 'Error' ? '' : `${found.name}: `;
-  return `${frame ? `${frame.file}:${frame.line}: ` : ''}${kind}${found.message ?? String(error)}`;
+  const { name, message, declarationProblems } = (error ?? {}) as { name?: string; message?: string; declarationProblems?: readonly string[] };
+  if (declarationProblems) return declarationProblems;
+  const [frame] = framesOf(error);
+  const place = frame ? `${frame.file}:${frame.line}` : entry;
+  // An error of the SDK is a sentence about the declaration.
+  if (isThrownBySdk(error)) return [`${place}: ${message}`];
+  return [`${place}: the module threw \`${name === undefined ? String(error) : `${name}: ${message}`}\` while it was built`];
 }
 
 const SOURCE = /\.[cm]?[jt]sx?$/;
@@ -79,8 +85,9 @@ function unimported({ inputs }: Bundle, root: string): string[] {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name);
       if (!entry.isFile() || !SOURCE.test(path) || NO_SOURCE.test(path) || inputs.includes(path)) continue;
-      const found = /^\s*@(Controller|Channel)\(/m.exec(readFileSync(path, 'utf8'));
-      if (found) warnings.push(`${relative(root, path)}: it has a class with \`@${found[1]}\`, and the module does not import it`);
+      const text = readFileSync(path, 'utf8');
+      const found = /^[^\S\n]*@(Controller|Channel)\(/m.exec(text);
+      if (found) warnings.push(`${relative(root, path)}:${text.slice(0, found.index).split('\n').length}: it has a class with \`@${found[1]}\`, and the module does not import it`);
     }
   }
   return warnings;

@@ -33,7 +33,8 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  const text = error instanceof BuildError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') ? (error as Error).message : ((error as Error).stack ?? String(error));
-  console.error(`error: ${text}`);
+  const isOfArguments = (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
+  const problems = error instanceof BuildError ? error.problems : [isOfArguments ? (error as Error).message : ((error as Error).stack ?? String(error))];
+  for (const problem of problems) console.error(`error: ${problem}`);
   process.exitCode = 1;
 }

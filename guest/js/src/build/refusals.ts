@@ -1,5 +1,6 @@
 /** What the host refuses in a manifest, found in the build. The rules are those of the crate `pointwork-patterns` and of the host. */
 import { RequestMethod } from '../http-status.js';
+import type { ManifestPlaces } from '../component.js';
 import type { Manifest } from '../manifest.js';
 
 const NAME = /^[A-Za-z_][\w-]*$/;
@@ -8,39 +9,43 @@ const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-
 const TOKEN = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/;
 const SPACE = /\p{White_Space}/u;
 
-/** A line for each refusal. */
-export function refusals({ controllers, channels, eventsUsed }: Manifest): string[] {
+/** A line for each refusal, with its place. */
+export function refusals({ controllers, channels, eventsUsed }: Manifest, places: ManifestPlaces): string[] {
   const found: string[] = [];
-  const named = (what: string, name: string): void => {
+  const named = (place: string, what: string, name: string): void => {
     const wrong = name === '' ? 'is empty' : UNPRINTABLE.test(name) ? 'has a character that cannot be printed' : undefined;
-    if (wrong) found.push(`the name ${JSON.stringify(name)} of ${what} ${wrong}`);
+    if (wrong) found.push(`${place}the name ${JSON.stringify(name)} of ${what} ${wrong}`);
   };
-  for (const { name, prefix, routes } of controllers) {
-    named('a controller', name);
+  for (const [number, { name, prefix, routes }] of controllers.entries()) {
+    const { own = '', routes: ofRoutes = [] } = places.controllers[number] ?? {};
+    named(own, 'a controller', name);
     const ofPrefix = patternProblem(prefix);
-    if (ofPrefix !== undefined) found.push(`\`${name}\`: ${ofPrefix}`);
-    for (const route of routes) {
-      named(`a handler of \`${name}\``, route.name);
+    if (ofPrefix !== undefined) found.push(`${own}\`${name}\`: ${ofPrefix}`);
+    for (const [at, route] of routes.entries()) {
+      const place = ofRoutes[at] ?? '';
+      named(place, `a handler of \`${name}\``, route.name);
       const { method } = route;
-      if (method !== null && !TOKEN.test(method)) found.push(`\`${name}.${route.name}\`: the method ${JSON.stringify(method)} is no token of HTTP, such as \`GET\``);
+      if (method !== null && !TOKEN.test(method)) found.push(`${place}\`${name}.${route.name}\`: the method ${JSON.stringify(method)} is no token of HTTP, such as \`GET\``);
       else if (method !== null && !Object.hasOwn(RequestMethod, method) && Object.hasOwn(RequestMethod, method.toUpperCase())) {
-        found.push(`\`${name}.${route.name}\`: no client sends the method ${JSON.stringify(method)}, expected \`${method.toUpperCase()}\``);
+        found.push(`${place}\`${name}.${route.name}\`: no client sends the method ${JSON.stringify(method)}, expected \`${method.toUpperCase()}\``);
       }
       if (ofPrefix !== undefined) continue;
       for (const path of route.paths) {
         const problem = patternProblem(path, prefix);
-        if (problem !== undefined) found.push(`\`${name}.${route.name}\`: ${problem}`);
+        if (problem !== undefined) found.push(`${place}\`${name}.${route.name}\`: ${problem}`);
       }
     }
   }
-  for (const { name, listeners } of channels) {
+  for (const [number, { name, listeners }] of channels.entries()) {
+    const { own = '', listeners: ofListeners = [] } = places.channels[number] ?? {};
     if (isWord(name) && !name.includes(':')) {
-      const wrong = listeners.filter(({ event }) => !isWord(event));
-      found.push(...wrong.map(({ event }) => `\`${name}\`: the event ${JSON.stringify(event)} is not valid, expected a text without white space, such as \`product:all\``));
-    } else found.push(`the channel ${JSON.stringify(name)} is not valid, expected a text without \`:\` and white space, such as \`db\``);
+      listeners.forEach(({ event }, at) => {
+        if (!isWord(event)) found.push(`${ofListeners[at] ?? ''}\`${name}\`: the event ${JSON.stringify(event)} is not valid, expected a text without white space, such as \`product:all\``);
+      });
+    } else found.push(`${own}the channel ${JSON.stringify(name)} is not valid, expected a text without \`:\` and white space, such as \`db\``);
   }
   const unfit = eventsUsed.filter((name) => !isWord(name));
-  found.push(...unfit.map((name) => `the event ${JSON.stringify(name)} that the module uses is not valid, expected a text without white space, such as \`db:product:one\``));
+  found.push(...unfit.map((name) => `${places.module}the event ${JSON.stringify(name)} that the module uses is not valid, expected a text without white space, such as \`db:product:one\``));
   return found;
 }
 

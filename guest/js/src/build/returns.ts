@@ -20,6 +20,12 @@ export function canReturnNothing(source: string): boolean {
   return goesOn || returnsNothing;
 }
 
+/** Whether a function is a generator, asynchronous or not: a call runs none of its code. */
+export function isGenerator(source: string): boolean {
+  const found = functionOf(source);
+  return found !== undefined && (found.generator || helperOf(found)?.name === '__asyncGenerator');
+}
+
 /** A function, or a method as it stands in its class. */
 function functionOf(source: string): Function | undefined {
   for (const text of [`(${source})`, `({${source}})`]) {
@@ -41,13 +47,19 @@ function isFunction(node: AnyNode): node is Extract<AnyNode, Function> {
   return node.type === 'FunctionExpression' || node.type === 'ArrowFunctionExpression';
 }
 
-/** The body of an `async` function, of which the bundler makes a generator in a call of its helper. */
+/** The body of an `async` function. */
 function innermost(of: Function): Function {
+  const helper = helperOf(of);
+  return helper?.name === '__async' ? helper.inner : of;
+}
+
+/** The helper of the bundler for an `async` function or generator, and the generator that the bundler makes of the body. */
+function helperOf(of: Function): { name: string; inner: Function } | undefined {
   const [statement] = of.body.type === 'BlockStatement' ? of.body.body : [];
   const only = of.body.type === 'BlockStatement' ? (statement?.type === 'ReturnStatement' ? statement.argument : undefined) : of.body;
-  if (only?.type !== 'CallExpression' || only.callee.type !== 'Identifier' || !/^__async\d*$/.test(only.callee.name)) return of;
+  if (only?.type !== 'CallExpression' || only.callee.type !== 'Identifier') return undefined;
   const inner = only.arguments[2];
-  return inner && isFunction(inner) ? inner : of;
+  return inner && isFunction(inner) ? { name: only.callee.name.replace(/\d+$/, ''), inner } : undefined;
 }
 
 function ofAll(statements: readonly (Statement | ModuleDeclaration)[]): Ends {

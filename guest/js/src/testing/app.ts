@@ -61,7 +61,7 @@ export class TestApp<Events = unknown> {
     this.#dispatcher = new Dispatcher(this.#module, this.#module.instances(options.providers));
     this.#variables = { ...options.variables };
     this.#routes = this.#module.controllers.flatMap(({ declared, routes }) =>
-      routes.flatMap(({ handler, method, paths }) =>
+      routes.flatMap(({ handler, declared: { method, paths } }) =>
         (paths.length === 0 ? [''] : paths).map((path) => {
           const pattern = joinPath(declared.path, path);
           return { handler, method, pattern, segments: segmentsOf(pattern) };
