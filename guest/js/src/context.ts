@@ -375,7 +375,7 @@ export class Context<Events = AnyEvents> {
     this.open.setExtension(hostText(key, EXTENSION), String(value).toWellFormed());
   }
 
-  /** @internal The name of the handler, for the log. A listener that took the context has none: its requests have the route. */
+  /** @internal The name of the guard, interceptor or handler that runs, for messages. A context that a listener took has the route instead. */
   get name(): string {
     return this._name ?? this.route;
   }

@@ -26,13 +26,14 @@ interface Runner {
 /** A guard, and what runs it. */
 interface GuardCheck {
   guard: Guard;
+  name: string;
   run: (ctx: Context) => unknown;
 }
 
 /** The jobs of promises and timers, which a component runs itself. A job that throws ends the call, whatever it throws. */
 export interface Jobs {
-  /** Runs jobs until the promise is settled. */
-  settled(promise: PromiseLike<unknown>, name: string): { isRejected(): boolean; outcome(): unknown };
+  /** Runs jobs until the promise is settled. The error of a promise that never settles names what runs then. */
+  settled(promise: PromiseLike<unknown>, running: { readonly name: string }): { isRejected(): boolean; outcome(): unknown };
   /** Runs the jobs that are left; `false` if there are rejections that nothing handled. */
   run(): boolean;
   /** The reasons of these rejections. */
@@ -71,7 +72,7 @@ export class Dispatcher {
     }
     try {
       const outcome = this._answer(handler, ctx);
-      const answer = 'tag' in outcome ? outcome : valueOf(outcome, jobs, this._handlerName(handler));
+      const answer = 'tag' in outcome ? outcome : valueOf(outcome, jobs, ctx);
       if (!jobs.run()) logUnhandled(jobs, this._handlerName(handler), ctx);
       return answer;
     } catch (error) {
@@ -99,7 +100,7 @@ export class Dispatcher {
     }
     if (!this.jobs) return this._returnedLater(value, runner, ctx);
     // Without a promise and two functions behind that of the handler.
-    const promise = this.jobs.settled(value, runner.name);
+    const promise = this.jobs.settled(value, ctx);
     return promise.isRejected() ? this._failed(promise.outcome(), ctx) : this._returned(promise.outcome(), runner, ctx);
   }
 
@@ -141,6 +142,7 @@ export class Dispatcher {
     if (headers.length + guards.length + interceptors.length === 0 && method.status === undefined) return runner;
 
     const call = (ctx: Context): Maybe<Outcome> => {
+      ctx.name = runner.name;
       const value = (runner.instance as Record<string, (ctx: Context) => unknown>)[runner.method]?.(ctx);
       return chain(value, (value) => chain(toOutcome(value, `${RETURNED} \`${runner.name}\``), dressed));
     };
@@ -158,9 +160,9 @@ export class Dispatcher {
   }
 
   private _check(guard: Guard): GuardCheck {
-    if (!isGuardClass(guard)) return { guard, run: guard };
+    if (!isGuardClass(guard)) return { guard, name: guard.name || 'a guard', run: guard };
     const instance = this.#instances.get(guard) as unknown as CanActivate;
-    return { guard, run: (ctx) => instance.canActivate(ctx) };
+    return { guard, name: `${guard.name}.canActivate`, run: (ctx) => instance.canActivate(ctx) };
   }
 
   /** The outcome for the host. Pieces of a streamed body are written before. */
@@ -176,6 +178,7 @@ export class Dispatcher {
     if (wrong) return this._failed(wrong, ctx);
     const { body } = outcome;
     if (isStreamed(body)) {
+      ctx.name = name;
       return attempt(
         () => writePieces(ctx, outcome, body, name),
         (): RawOutcome => this._closed(ctx, { tag: 'deferred' }),
@@ -214,15 +217,15 @@ export class Dispatcher {
       return this._closed(ctx, { tag: 'reply', val: { status: shown.getStatus(), headers: rawHeaders(outcome), body: outcome.body } });
     };
     return attempt(
-      () => this._now(chain(errors(shown, ctx) as Maybe<unknown>, (value) => toOutcome(value, 'the body of an error')), 'errors'),
+      () => this._now(chain(errors(shown, ctx) as Maybe<unknown>, (value) => toOutcome(value, 'the body of an error')), { name: 'errors' }),
       made,
       fault,
     );
   }
 
   /** Settles a promise at once where that is possible. */
-  private _now<T>(value: Maybe<T>, name: string): Maybe<T> {
-    return this.jobs && isThenable(value) ? valueOf(value, this.jobs, name) : value;
+  private _now<T>(value: Maybe<T>, running: { readonly name: string }): Maybe<T> {
+    return this.jobs && isThenable(value) ? valueOf(value, this.jobs, running) : value;
   }
 
   /** Delivers an event. It throws an error of the engine alone, as {@link handle}. */
@@ -240,7 +243,7 @@ export class Dispatcher {
     }
     const name = `${listener.channel.declared.name}.${listener.name}`;
     try {
-      const delivered = this._now(this._deliver(listener, number, delivery, payload), name) as Delivered;
+      const delivered = this._now(this._deliver(listener, number, delivery, payload), { name }) as Delivered;
       if (!jobs.run()) logUnhandled(jobs, name);
       return delivered;
     } catch (error) {
@@ -280,8 +283,8 @@ function refused(cause: unknown, delivery: Delivery): Delivered {
 }
 
 /** The value of a promise whose jobs run here and now. */
-function valueOf<T>(value: PromiseLike<T>, jobs: Jobs, name: string): T {
-  const promise = jobs.settled(value, name);
+function valueOf<T>(value: PromiseLike<T>, jobs: Jobs, running: { readonly name: string }): T {
+  const promise = jobs.settled(value, running);
   if (promise.isRejected()) throw promise.outcome();
   return promise.outcome() as T;
 }
@@ -309,8 +312,9 @@ function report({ cause }: UncaughtException, of: Context | Delivery): void {
 function checked(checks: readonly GuardCheck[], at: number, ctx: Context, next: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
   const check = checks[at];
   if (!check) return next(ctx);
-  const { guard, run } = check;
+  const { guard, name, run } = check;
   if (ctx.hasPassed(guard)) return checked(checks, at + 1, ctx, next);
+  ctx.name = name;
   return chain(run(ctx) as unknown, (value) => {
     if (!isPass(value, guard.name)) throw new HttpException('Forbidden resource', 403);
     ctx.pass(guard, value);
@@ -321,12 +325,15 @@ function checked(checks: readonly GuardCheck[], at: number, ctx: Context, next: 
 function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inner: (ctx: Context) => Maybe<Outcome>): Maybe<Outcome> {
   const interceptor = all[at];
   if (!interceptor) return inner(ctx);
+  const name = `${interceptor.constructor.name}.intercept`;
   const next = async (): Promise<Reply | undefined> => {
     let outcome: Outcome;
     try {
       outcome = await intercepted(all, at + 1, ctx, inner);
     } catch (error) {
       throw httpOf(error);
+    } finally {
+      ctx.name = name;
     }
     if (outcome instanceof HttpException) throw outcome;
     if (outcome === DEFERRED) return undefined;
@@ -335,6 +342,7 @@ function intercepted(all: readonly Interceptor[], at: number, ctx: Context, inne
     if (wrong) throw wrong;
     return outcome;
   };
+  ctx.name = name;
   return chain(interceptor.intercept(ctx, next) as Maybe<unknown>, (value) => toOutcome(value, 'what an interceptor returned'));
 }
 

@@ -1,7 +1,7 @@
 import { jsonText } from './json.js';
 import { log } from './log.js';
 import { iteratorOf, Reply, type Pieces } from './reply.js';
-import { placeOf } from './stack.js';
+import { borrowFrames, placeOf } from './stack.js';
 
 /** A server-sent event, as in NestJS: `data` is text or becomes JSON. A line with `comment` alone keeps the connection in use. */
 export interface SseEvent {
@@ -52,7 +52,12 @@ export function sse(events: Iterable<SseEvent> | AsyncIterable<SseEvent>): Reply
   const pieces: AsyncIterable<string> & AsyncIterator<string> = {
     async next() {
       const { done, value } = await source.next();
-      return done ? { done: true, value: undefined } : { done: false, value: write(value, made) };
+      if (done) return { done: true, value: undefined };
+      try {
+        return { done: false, value: write(value, made) };
+      } catch (error) {
+        throw borrowFrames(error, made);
+      }
     },
     async return() {
       await source.return?.();

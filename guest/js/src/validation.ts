@@ -51,7 +51,7 @@ function messageOf(count: number): string {
 
 /** The request whose data a schema checks. */
 interface SchemaCall {
-  /** The name of the handler. */
+  /** The name of the function that runs. */
   readonly name: string;
   ranOutOfMemory: boolean | undefined;
 }

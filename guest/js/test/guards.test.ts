@@ -78,7 +78,7 @@ test('the build warns of a guard that can end without a value', async () => {
     const folder = project({ 'src/module.ts': `${HEAD}import { UseGuards, UnauthorizedException } from '@pointwork/guest';\n${guards}\nexport default module({ controllers: [A] });` });
     try {
       const built = await build({ entry: join(folder, 'src/module.ts'), out: join(folder, 'a.wasm') });
-      return built.warnings.map((warning) => /^the guard `(.*)` can end without a value, which refuses the request with 403: end it with `return true`, or throw$/.exec(warning)?.[1] ?? warning);
+      return built.warnings.map((warning) => /^src\/module\.ts:\d+: the guard `(.*)` can end without a value, which refuses the request with 403: end it with `return true`, or throw$/.exec(warning)?.[1] ?? warning);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -112,4 +112,44 @@ test('the build warns of a guard that can end without a value', async () => {
   };
   assert.deepEqual((await warnings(`${Object.values(endless).join("\n")}\n${named(Object.keys(endless))}`)).sort(), Object.keys(endless).sort());
   assert.deepEqual(await warnings(`${Object.values(ends).join('\n')}\n${named(Object.keys(ends))}`), []);
+});
+
+test('a guard that is a generator is refused by the build', async () => {
+  const refused = async (guard: string): Promise<string> => {
+    const folder = project({ 'src/module.ts': `${HEAD}import { UseGuards } from '@pointwork/guest';\n${guard}\n@Controller()\nclass A {\n  @UseGuards(G)\n  @Get()\n  a() {}\n}\nexport default module({ controllers: [A] });` });
+    try {
+      return (await build({ entry: join(folder, 'src/module.ts'), out: join(folder, 'a.wasm') })).warnings.join();
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+  const expected = 'src/module.ts:6: the guard `G` is a generator, whose code never runs, expected a function without `*`';
+  for (const guard of ['function* G() { return true; }', 'async function* G() { await null; return true; }', 'class G { *canActivate() { return true; } }', 'class G { async *canActivate() { return true; } }', 'class G { canActivate = async function* () { return true; }; }']) {
+    assert.equal(await refused(guard), expected, guard);
+  }
+  assert.equal(await refused('async function G() { await null; return true; }'), '');
+});
+
+test('a promise that never settles is reported by the name of the guard, the interceptor or the handler that waits', async () => {
+  const { request, raised } = await run(`import { UseGuards, UseInterceptors } from '@pointwork/guest';
+    const never = () => new Promise(() => undefined);
+    class Waits { async canActivate() { await never(); return true; } }
+    class Passes { async canActivate() { await null; return true; } }
+    class Around { async intercept(ctx, next) { const reply = await next(); await never(); return reply; } }
+    class Thin { async intercept(ctx, next) { return await next(); } }
+    const waits = async () => never();
+    @Controller() class Page {
+      @Get('a') @UseGuards(Passes, Waits) a() {}
+      @Get('b') @UseGuards(waits) b() {}
+      @Get('c') @UseGuards(Passes) @UseInterceptors(Thin) async c() { await never(); }
+      @Get('d') @UseGuards(Passes) @UseInterceptors(Around) d() { return 'd'; }
+      @Get('e') @UseInterceptors(Thin) async *e() { yield await never(); }
+      @Get('f') @UseGuards((ctx) => never()) f() {}
+    }
+    export default module({ controllers: [Page] });`);
+  for (const name of 'abcdef') assert.equal(request(name), '500 internal error');
+  const names = raised.map(({ message }) => /^the promise of `(.*)` never settles/.exec(message)?.[1]);
+  assert.deepEqual([...names], ['Waits.canActivate', 'waits', 'Page.c', 'Around.intercept', 'Page.e', 'a guard']);
 });

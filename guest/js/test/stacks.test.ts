@@ -291,3 +291,25 @@ test('a call on several lines has its event in the manifest', async () => {
     export default module({ controllers: [Page] });`);
   assert.deepEqual([...(manifest.describe() as unknown as { eventsUsed: string[] }).eventsUsed], ['db:one', 'db:two']);
 });
+
+test('an event that cannot be sent has the place of `sse`', async () => {
+  const reports = await reportsOf({ 'src/module.ts': `import { sse } from '@pointwork/guest';
+@Controller() class Page {
+  @Get('unknown') unknown() {
+    return sse([{ event: 'a' }] as any); // unknown
+  }
+  @Get('text') async text() {
+    const made = sse((async function* () { yield 'a'; })() as any); // text
+    return made;
+  }
+  @Get('value') value() {
+    return sse([{ data: 1n }]); // value
+  }
+  @Get('own') own() {
+    return sse([{ data: { toJSON() { throw new RangeError('own'); } } }]); // own
+  }
+}
+export default module({ controllers: [Page] });` }, ['unknown', 'text', 'value', 'own']);
+  assert.deepEqual(reports.map((report) => framesIn(report)[0]?.split(' ').at(-1)), ['src/module.ts:5', 'src/module.ts:8', 'src/module.ts:12', 'src/module.ts:15']);
+  assert.match(reports[0]?.message ?? '', /has the field `event`, expected `data`, `type`/);
+});

@@ -7,7 +7,7 @@ import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import * as v from 'valibot';
 import { z } from 'zod';
-import { Controller, float, fromTypeBox, Get, module, Post, type Context, type StandardSchema } from '@pointwork/guest';
+import { Controller, float, fromTypeBox, Get, module, Post, Reply, type Context, type StandardSchema } from '@pointwork/guest';
 import { testApp } from '@pointwork/guest/testing';
 
 interface Order {
@@ -113,4 +113,17 @@ test('float reads decimal numbers', () => {
   for (const text of ['0x10', '0b1', ' 1', '1 ', '', '.', 'e1', 'Infinity', '1e999', '1_0']) assert.throws(() => float(text), /expected a number/, text);
   // It takes hours, unless the time grows with the length alone.
   assert.throws(() => float(`${'1'.repeat(1_000_000)}x`), /expected a number/);
+});
+
+test('`errors` finds the fields of a 422 in the body of its error', async () => {
+  @Controller()
+  class Page {
+    @Post() post(ctx: Context): Promise<unknown> {
+      return ctx.json(z.object({ name: z.string() }));
+    }
+  }
+  const app = testApp(module({ controllers: [Page], errors: (error) => Reply.json({ title: error.message, invalid: error.getResponse()['fields'] }) }));
+  const answer = await app.post('/', { json: {} });
+  assert.equal(answer.status, 422);
+  assert.deepEqual(answer.json(), { title: '1 field is not valid', invalid: [{ field: 'name', message: 'Invalid input: expected string, received undefined' }] });
 });

@@ -54,13 +54,13 @@ export function runJobs(): boolean {
 }
 
 /** Settles a promise here and now: runs the jobs until it is settled, and those that come before what would wait for it. */
-export function settled(value: PromiseLike<unknown>, name: string): JobPromise<unknown> {
+export function settled(value: PromiseLike<unknown>, running: { readonly name: string }): JobPromise<unknown> {
   const promise = JobPromise.resolve(value);
   while (promise._state === PENDING && runJob());
   if (promise._state === REJECTED) unhandled.delete(promise);
   for (let before = jobs.length - head; before > 0; before -= 1) runJob();
   if (promise._state !== PENDING) return promise;
-  throw new Error(`the promise of \`${name}\` never settles: nothing is left to run that could settle it`);
+  throw new Error(`the promise of \`${running.name}\` never settles: nothing is left to run that could settle it`);
 }
 
 /** Drops the jobs of a call that crashed. */
