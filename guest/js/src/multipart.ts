@@ -32,14 +32,18 @@ export class Needle {
 
   /** The place of the text in bytes, `-1` if there is none. */
   indexIn(bytes: ArrayLike<number>, from = 0): number {
-    const [wanted, shifts, length] = [this.#bytes, this.#shifts, this.length];
-    const first = wanted[0];
-    const end = bytes.length - length;
-    for (let at = from; at <= end; at += shifts[bytes[at + length - 1] as number] as number) {
-      if (bytes[at] !== first) continue;
-      let by = 1;
-      while (by < length && bytes[at + by] === wanted[by]) by += 1;
-      if (by === length) return at;
+    const [wanted, shifts, end] = [this.#bytes, this.#shifts, this.length - 1];
+    const [first, last] = [wanted[0], wanted[end]];
+    const most = bytes.length - end;
+    let at = from;
+    while (at < most) {
+      const byte = bytes[at + end] as number;
+      if (byte === last && bytes[at] === first) {
+        let by = 1;
+        while (by < end && bytes[at + by] === wanted[by]) by += 1;
+        if (by >= end) return at;
+      }
+      at += shifts[byte] as number;
     }
     return -1;
   }

@@ -27,6 +27,12 @@ test('what is wrong is told at build, with its place', async () => {
   await refused(`const b = crypto.randomUUID();\nexport default b;`, /src\/module\.ts:2: `crypto\.getRandomValues` is called when the module is built/);
 });
 
+test('what only the engine refuses is told with its place', async () => {
+  const folder = project({ 'src/module.ts': `${HEAD}@Controller() class A { @Get() a() {} }\nconst make = (): unknown =>\n  new Intl.NumberFormat('de');\nmake();\nexport default module({ controllers: [A] });` });
+  await assert.rejects(build({ entry: join(folder, 'src/module.ts'), out: join(folder, 'a.wasm') }), /^BuildError: src\/module\.ts:4: the module threw `\w*Error: '?Intl'? is not defined` while it was built$/);
+  rmSync(folder, { recursive: true });
+});
+
 test('a component that cannot be written is told', { skip: process.platform !== 'linux' }, async () => {
   const folder = project({ 'src/module.ts': `${HEAD}@Controller() class A { @Get() a() {} }\nexport default module({ controllers: [A] });` });
   await assert.rejects(build({ entry: join(folder, 'src/module.ts'), out: '/proc/none/a.wasm' }), /^BuildError: the component cannot be written: ENOENT.*\/proc\/none/);

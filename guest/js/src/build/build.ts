@@ -3,8 +3,8 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EVALUATED } from '../stack.js';
-import { BuildError, bundle, packageFacts, WASI, WIT, type BundleOptions } from './bundle.js';
-import { check, type Checked } from './check.js';
+import { BuildError, bundle, packageFacts, WASI, WIT, type Bundle, type BundleOptions } from './bundle.js';
+import { check, toldByEngine, type Checked } from './check.js';
 import { engine, makeFolder } from './development.js';
 import { scriptOf } from './script.js';
 
@@ -44,8 +44,8 @@ export interface Developed extends Found {
 
 /** Bundles a module, checks its declarations, and makes the component. */
 export async function build(options: BuildModuleOptions): Promise<Built> {
-  const { code, found } = await checked(options);
-  const component = await componentized(code, found.wasi, options.stubWasi ?? true, options.optSize ?? false);
+  const { made, found } = await checked(options);
+  const component = await componentizedProgram(made, options.stubWasi ?? true, options.optSize ?? false);
   write(options.out, component);
   return { size: component.length, ...found };
 }
@@ -55,21 +55,21 @@ export async function build(options: BuildModuleOptions): Promise<Built> {
  * {@link build}, and the host need not compile it again. A module that imports WASI is built whole: the engine has no such imports.
  */
 export async function develop(options: BundleOptions & { folder: string }): Promise<Developed> {
-  const { code, found } = await checked(options);
+  const { made, found } = await checked(options);
   if (found.wasi.length > 0) {
     const whole = join(options.folder, `whole-${createHash('sha256').update(options.entry).digest('hex').slice(0, 8)}.wasm`);
-    write(whole, await componentized(code, found.wasi, true, false));
+    write(whole, await componentizedProgram(made, true, false));
     return { engine: whole, ...found };
   }
   const file = await engine(options.folder, (source) => componentized(source, [], true, false));
-  return { engine: file, program: scriptOf(`globalThis.__pointworkBundle=${JSON.stringify(EVALUATED)};${code}`), ...found };
+  return { engine: file, program: scriptOf(`globalThis.__pointworkBundle=${JSON.stringify(EVALUATED)};${made.code}`), ...found };
 }
 
-async function checked(options: BundleOptions): Promise<{ code: string; found: Found }> {
+async function checked(options: BundleOptions): Promise<{ made: Bundle; found: Found }> {
   const made = await bundle(options);
   const { root } = packageFacts(options.entry);
   const { routes, printed, warnings } = check(made, root, options);
-  return { code: made.code, found: { inputs: made.inputs, warnings: [...made.warnings, ...warnings], routes, printed, wasi: made.wasi } };
+  return { made, found: { inputs: made.inputs, warnings: [...made.warnings, ...warnings], routes, printed, wasi: made.wasi } };
 }
 
 function write(file: string, component: Buffer): void {
@@ -78,6 +78,14 @@ function write(file: string, component: Buffer): void {
     writeFileSync(file, component);
   } catch (error) {
     throw new BuildError(`the component cannot be written: ${(error as Error).message}`);
+  }
+}
+
+async function componentizedProgram(made: Bundle, stubWasi: boolean, optSize: boolean): Promise<Buffer> {
+  try {
+    return await componentized(made.code, made.wasi, stubWasi, optSize);
+  } catch (error) {
+    throw new BuildError(toldByEngine((error as Error).message, made));
   }
 }
 

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import type { Declarations } from '../component.js';
 import { joinPath } from '../module.js';
-import { framesOf, isThrownBySdk, setLineTable, USER_FILE } from '../stack.js';
+import { framesOf, isThrownBySdk, setLineTable, USER_FILE, type LineTable } from '../stack.js';
 import { BuildError, type Bundle } from './bundle.js';
 import { refusals } from './refusals.js';
 import { canReturnNothing, isGenerator } from './returns.js';
@@ -72,6 +72,14 @@ export function told(error: unknown, { lines }: Bundle, entry: string): readonly
   // An error of the SDK is a sentence about the declaration.
   if (isThrownBySdk(error)) return [`${place}: ${message}`];
   return [`${place}: the module threw \`${name === undefined ? String(error) : `${name}: ${message}`}\` while it was built`];
+}
+
+/** What the engine says of a program that Node evaluates without an error, such as `Intl`, with its place in the sources. */
+export function toldByEngine(text: string, { code }: Bundle): string {
+  const found = /^.*\bFailed to [^:]*: (.*)$/m.exec(text)?.[1];
+  setLineTable(JSON.parse(code.slice(code.indexOf('=') + 1, code.indexOf(';\n'))) as LineTable);
+  const [frame] = framesOf({ stack: text });
+  return found !== undefined && frame ? `${frame.file}:${frame.line}: the module threw \`${found}\` while it was built` : text;
 }
 
 const SOURCE = /\.[cm]?[jt]sx?$/;
