@@ -49,6 +49,7 @@ class Server:
             [[module]]
             name = "{name}"
             path = "{name}.wasm"
+            instances = {1 if name == "now" else 4}
             variables = {{ GREETING = "hello" }}
             {grants[0]}
         '''
@@ -362,7 +363,34 @@ def test_what_can_never_be_woken_ends_with_an_exception(server: Servers) -> None
         (200, b"loaded"),
         (500, b'{"message":"internal error"}'),
     }
-    assert "the guest panicked" not in server.later.text()[begin:]
+    assert server.get("/later/repeated") == (200, 100)
+    assert_no_trap(server, begin)
+
+
+def assert_no_trap(server: Servers, begin: int) -> None:
+    assert server.get("/later/count")[0] == 200
+    text = server.later.text()[begin:]
+    assert "panicked" not in text and "trapped" not in text, text[-4000:]
+
+
+def test_what_a_call_leaves_ends_without_it(server: Servers) -> None:
+    begin = len(server.later.text())
+    assert server.get("/later/first") == (200, 1)
+    # It ends after its call, whose context is closed.
+    server.logged("nothing handled the exception of a task: RuntimeError: the context is closed")
+    assert_no_trap(server, begin)
+
+
+def test_an_exception_of_a_task_that_is_no_exception_traps_nowhere(server: Servers) -> None:
+    begin = len(server.later.text())
+    assert server.get("/later/interrupts/gathered") == (200, ["KeyboardInterrupt"])
+    for name in ("left", "callback"):
+        assert server.get(f"/later/interrupts/{name}") == (200, b"replied")
+    for path in ("interrupts/awaited", "mapped"):
+        assert server.get(f"/later/{path}") == (500, {"message": "internal error"})
+    server.logged("nothing handled the exception of a task: KeyboardInterrupt: pressed at test/modules/later/later.py:")
+    server.logged("a callback failed: KeyboardInterrupt: called", "KeyboardInterrupt: mapped")
+    assert_no_trap(server, begin)
 
 
 @pytest.mark.parametrize(

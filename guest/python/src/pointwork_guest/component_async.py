@@ -8,7 +8,8 @@ the `await` of such a task. The request fails like after any other exception, an
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context as Variables
 from contextvars import copy_context
 from typing import Any, NoReturn
@@ -37,8 +38,8 @@ _NOT_WOKEN = (
     "this `await` cannot end: each task of the call waits for another task, a lock, a queue or a future, and what another"
     " call does wakes none of them: call a channel that waits"
 )
-_MOST_ROUNDS = 16
-"""How often a call gets the exception, in each of its tasks. A task may catch it and wait again."""
+_PATIENT_ROUNDS = 16
+"""The number of rounds in which only the last tasks of a chain of tasks get the exception. They may catch it and wait again."""
 
 
 class _Call(support._FutureState):  # type: ignore[misc]
@@ -59,10 +60,25 @@ class _Call(support._FutureState):  # type: ignore[misc]
         return self.pending_count > 0 and not self.futures
 
 
+class _Handle(asyncio.Handle):
+    """A callback. `asyncio` would end the loop by a `KeyboardInterrupt`, which here is like any exception."""
+
+    def _run(self) -> None:
+        try:
+            super()._run()
+        except KeyboardInterrupt as error:
+            # A task has it as its own exception, for what awaits the task.
+            callback: Any = getattr(self, "_callback")
+            is_of_task = isinstance(getattr(callback, "__self__", None), asyncio.Task)
+            if not is_of_task and type(callback).__name__ != "TaskStepMethWrapper":
+                support._loop.call_exception_handler({"exception": error, "message": "a callback failed"})
+
+
 class _Loop(type(support._loop)):  # type: ignore[misc]
     """The loop of componentize-py, whose calls end when their tasks do, and that logs what nothing handles."""
 
     crashed: Callable[[BaseException], NoReturn]
+    """Set before the first call."""
 
     def create_task(
         self,
@@ -100,7 +116,7 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
         self, callback: Callable[..., object], *args: Any, context: Variables | None = None
     ) -> asyncio.Handle:
         context = copy_context() if context is None else context
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Handle(callback, args, self, context)
         context[support._future_state].handles.append(handle)
         return handle
 
@@ -112,19 +128,19 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
     def poll(self, call: _Call) -> None:
         super().poll(call)
         rounds = 0
+        # A task that catches each exception and waits again goes on to the limit of processor time, as any loop does.
         while call.is_stuck:
-            if rounds == _MOST_ROUNDS:
-                raise RuntimeError(_NOT_WOKEN)
+            self._wake_stuck(call, is_patient=rounds < _PATIENT_ROUNDS)
             rounds += 1
-            self._wake_stuck(call)
 
-    def _wake_stuck(self, call: _Call) -> None:
+    def _wake_stuck(self, call: _Call, *, is_patient: bool) -> None:
         """Ends the `await` of each task of a call that is stuck, until the call goes on."""
         # A task that others await is newer than they are, in a task group as well.
         waiting = [task for task in (*reversed(call.tasks), call.main) if not task.done()]
         # What awaits a task goes on with that task, unless the task awaits it in turn, or is another call's.
         last = [task for task in waiting if not isinstance(_waiter_of(task), asyncio.Task)]
-        for task in last or waiting:
+        has_woken = False
+        for task in last if last and is_patient else waiting:
             if not call.is_stuck:
                 return
             if _waiter_of(task) is None:
@@ -134,7 +150,10 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
                 name = getattr(task.get_coro(), "__qualname__", "a task")
                 log.warn(f"`{name}` waited for ever after its call had ended, and was cancelled")
             self._wake(task, cancels=call.main.done())
+            has_woken = has_woken or bool(call.handles)
             super().poll(call)
+        if not has_woken:
+            raise RuntimeError(_NOT_WOKEN)
 
     def _wake(self, task: "asyncio.Task[Any]", *, cancels: bool) -> None:
         """Raises an exception at the `await` of a task. What it awaits may be another call's, so that stays as it is:
@@ -150,6 +169,13 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
                     failed.set_exception(RuntimeError(_NOT_WOKEN))
                 self.call_soon(callback, failed, context=context)
                 return
+        # What it awaits is no future of `asyncio`.
+        task.cancel()
+
+    def close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Ends a generator that nothing refers to any more."""
+        if support._future_state in copy_context():
+            self.create_task(generator.aclose())
 
     call_later = call_at = time = _cannot_wait
     run_in_executor = call_soon_threadsafe = _no_thread
@@ -160,30 +186,47 @@ def _waiter_of(task: "asyncio.Task[Any]") -> Any:
     return getattr(task, "_fut_waiter", None)
 
 
+_poll, _callback = support._poll, support.callback
+
+
+def _polled(call: _Call) -> int:
+    try:
+        code: int = _poll(call)
+        return code
+    except BaseException as error:
+        support._loop.crashed(error)
+        raise
+
+
+def _called_back(*event: int) -> int:
+    try:
+        code: int = _callback(*event)
+        return code
+    except BaseException as error:
+        support._loop.crashed(error)
+        raise
+
+
+def _first_poll(export: int, borrows: int, coroutine: Coroutine[Any, Any, Any]) -> int:
+    """Begins a call. What needs not wait has ended when its task is made, without a turn of the loop."""
+    call = _Call()
+    context = Variables()
+    context.run(support._future_state.set, call)
+    task: Any = asyncio.Task
+    result = support._return_result(export, borrows, coroutine)
+    call.main = task(result, loop=support._loop, context=context, eager_start=True)
+    return _polled(call)
+
+
+# Before any call: each needs what a `_Call` has.
+support._loop.__class__ = _Loop
+support._poll, support.callback, support.first_poll = _polled, _called_back, _first_poll
+
+
 def async_exports(instance: Instance) -> tuple[type, type]:
-    support._loop.__class__ = _Loop
     support._loop.crashed = instance.crashed
-    poll = support._poll
-
-    def polled(state: Any) -> int:
-        try:
-            code: int = poll(state)
-            return code
-        except BaseException as error:
-            instance.crashed(error)
-
-    def first_poll(export: int, borrows: int, coroutine: Coroutine[Any, Any, Any]) -> int:
-        """Begins a call. What needs not wait has ended when its task is made, without a turn of the loop."""
-        call = _Call()
-        context = Variables()
-        context.run(support._future_state.set, call)
-        task: Any = asyncio.Task
-        result = support._return_result(export, borrows, coroutine)
-        call.main = task(result, loop=support._loop, context=context, eager_start=True)
-        return polled(call)
-
-    support._poll = polled
-    support.first_poll = first_poll
+    # A generator that a call leaves ends in a task of that call, since its `finally` may wait.
+    sys.set_asyncgen_hooks(finalizer=support._loop.close_generator)
     host.async_waiting = waiting(context_async, events_async)
 
     class HandlersAsync(exports.HandlersAsync):  # type: ignore[misc]

@@ -107,7 +107,7 @@ def forget_traces(error: BaseException) -> None:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as fault:
+    except BaseException as fault:
         return f"the message cannot be made: {type(fault).__name__}"
 
 

@@ -169,7 +169,7 @@ class Dispatcher:
             for guard in runner.guards:
                 guard(ctx)
             result = _dressed(as_outcome(runner.plan.now(runner.call, ctx), runner.name, runner.null), runner)
-        except Exception as error:
+        except BaseException as error:
             result = _ended(error, runner.call)
         for after, plan in runner.after:
             if result is None:
@@ -184,7 +184,9 @@ class Dispatcher:
             for guard in runner.guards:
                 await guard(ctx)
             result = _dressed(as_outcome(await runner.plan.later(runner.call, ctx), runner.name, runner.null), runner)
-        except Exception as error:
+        except CancelledError:
+            raise
+        except BaseException as error:
             result = _ended(error, runner.call)
         for after, plan in runner.after:
             if result is None:
@@ -238,7 +240,7 @@ class Dispatcher:
         except CancelledError:
             _cancelled(_name_of(function))
             return None
-        except Exception as fault:
+        except BaseException as fault:
             log.error(f"the function behind `errors:` failed: {exception_line(_intact(fault, function))}")
             return None
 

@@ -3,14 +3,14 @@
 //! A call that finds no idle connection waits on a condition variable, until a connection returns or its deadline passes. With the
 //! real clock the wait has a timeout. With a clock that tests control, a timer of the clock notifies the condition variable.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use pointwork_core::FailureCode;
 use rusqlite::Connection;
 
-use crate::{PATIENCE, Run};
 use crate::failure::{EventError, failure};
+use crate::{PATIENCE, Run};
 
 /// The steps of SQLite between two looks at the deadline: some ten microseconds of work.
 const STEPS_BETWEEN_LOOKS: i32 = 1000;

@@ -124,14 +124,16 @@ impl Statement {
         for (index, value) in parameters.iter().enumerate() {
             statement.raw_bind_parameter(index + 1, value)?;
         }
-        let mut result = JsonResult {
-            text: Vec::new(),
-            most,
-        };
+        let mut result = JsonResult { text: Vec::new(), most };
         if self.kind == StatementKind::Execute && statement.column_count() == 0 {
             result.push(&Value::from(statement.raw_execute()?))?;
-        } else {
+        } else if self.only_reads {
             self.read_rows(&mut statement, &mut result)?;
+        } else {
+            // Without a transaction SQLite keeps the change of a statement that is left after a part of its rows.
+            let transaction = connection.unchecked_transaction()?;
+            self.read_rows(&mut statement, &mut result)?;
+            transaction.commit()?;
         }
         Ok(result.text)
     }
@@ -143,7 +145,7 @@ impl Statement {
         let mut found = statement.raw_query();
         let are_all = self.kind == StatementKind::Query;
         let mut count = 0_usize;
-        // A change is committed after its last row only, so all of its rows are read.
+        // SQLite commits no change before all of its rows are read.
         while (are_all || count == 0 || !self.only_reads)
             && let Some(row) = found.next()?
         {

@@ -329,7 +329,7 @@ fn statement_ends_at_its_deadline() {
     let db = open(&[("endless", "query-one", &endless), ("long", "query-one", &long)]);
     let run = |event, clock: &Clock, time| {
         let deadline = Some(clock.now() + time);
-        run_as(db, event, &json!(null), &limits(clock, deadline))
+        run_as(&db, event, &json!(null), &limits(clock, deadline))
     };
     let ticking = Clock::new(Arc::new(TickingClock(Mutex::new(Clock::real().now()))));
     for time in [100 * MILLISECOND, Duration::ZERO] {
@@ -354,7 +354,12 @@ async fn wait_for_writer(
         taken.send(()).expect("the test waits");
         is_returned.recv().map_err(|_| unreachable!("the test returns it"))
     };
-    thread::spawn(move || holder.connections.writer.with(&limits(&Clock::real(), None), false, hold));
+    thread::spawn(move || {
+        holder
+            .connections
+            .writer
+            .with(&limits(&Clock::real(), None), false, hold)
+    });
     is_taken.recv().expect("the connection is free");
     let (results, result) = mpsc::channel();
     let clock = time.clone();
@@ -408,9 +413,16 @@ fn rows_beyond_the_longest_result_are_not_read() {
     for (event, number) in [("numbers", i64::MAX), ("add", 10)] {
         let failure = result(event, number).expect_err("it is longer").failure;
         assert_eq!(*failure.code(), FailureCode::TOO_LARGE);
-        assert_eq!(failure.message(), "the result has more than 23 bytes, the limit `payload`");
+        assert_eq!(
+            failure.message(),
+            "the result has more than 23 bytes, the limit `payload`"
+        );
     }
-    assert_eq!(ok(&db, "all", json!(null)), json!([]), "a change without its result is taken back");
+    assert_eq!(
+        ok(&db, "all", json!(null)),
+        json!([]),
+        "a change without its result is taken back"
+    );
 }
 
 #[test]
@@ -425,7 +437,9 @@ fn statement_that_nobody_waits_for_ends_if_it_only_reads() {
         let failure = call.join().expect("it ends").expect_err("nobody waits").failure;
         assert!(matches!(failure.code().as_str(), "gone" | "deadline"), "{failure}");
     });
-    let failure = run_as(&db, "add", &product("tea"), &run).expect_err("it has not begun").failure;
+    let failure = run_as(&db, "add", &product("tea"), &run)
+        .expect_err("it has not begun")
+        .failure;
     assert_eq!(*failure.code(), FailureCode::GONE);
 }
 

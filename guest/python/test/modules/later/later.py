@@ -29,6 +29,18 @@ async def user(ctx: AsyncContext) -> Any:
     return await ctx.call("later:one", 1)
 
 
+class Mapped(Exception):
+    """Whose function of `errors` fails."""
+
+
+def raises(error: BaseException) -> Any:
+    raise error
+
+
+def mapped(error: Mapped, ctx: AsyncContext) -> Any:
+    raise KeyboardInterrupt("mapped")
+
+
 @controller("later")
 class Later:
     def __init__(self) -> None:
@@ -111,6 +123,52 @@ class Later:
         except* RuntimeError as errors:
             caught = [type(error).__name__ for error in errors.exceptions]
         return {"caught": caught, "found": await ctx.call("later:one", 4)}
+
+    @get("repeated")
+    async def repeated(self) -> int:
+        """Catches the exception again and again."""
+        caught = 0
+        for _ in range(100):
+            try:
+                await asyncio.Event().wait()
+            except RuntimeError:
+                caught += 1
+        return caught
+
+    @get("first")
+    async def first(self, ctx: AsyncContext) -> int:
+        """Leaves a generator, whose end waits for the host."""
+
+        async def rows() -> AsyncIterator[int]:
+            try:
+                yield 1
+                yield 2
+            finally:
+                await ctx.call("later:one", 5)
+
+        async for row in rows():
+            return row
+        return 0
+
+    @get("interrupts/:name")
+    async def interrupts(self, name: str) -> Any:
+        """Tasks and callbacks that raise what is no `Exception`."""
+
+        async def fail(error: BaseException) -> None:
+            raise error
+
+        if name == "callback":
+            asyncio.get_running_loop().call_soon(lambda: raises(KeyboardInterrupt("called")))
+            return "replied"
+        error = KeyboardInterrupt("pressed")
+        if name == "gathered":
+            return [type(one).__name__ for one in await asyncio.gather(fail(error), return_exceptions=True)]
+        task = asyncio.create_task(fail(error))
+        return "replied" if name == "left" else await task
+
+    @get("mapped")
+    async def mapped(self) -> Any:
+        raise Mapped
 
     @get("left")
     async def left(self) -> str:
@@ -228,4 +286,4 @@ class Listeners:
         }
 
 
-app = Module(controllers=[Later], channels=[Listeners])
+app = Module(controllers=[Later], channels=[Listeners], errors={Mapped: mapped})
