@@ -21,6 +21,12 @@ test('promises, timers, time and random bits of a component', async () => {
       @Get('d') async *d() { for await (const n of (async function* () { yield 1; yield 2; })()) yield String(n); }
       @Get('e') e() { void (async () => { throw new TypeError('lost'); })(); console.log('%s %d', 'a', 1, { b: [1] }); return 'e'; }
       @Get('f') f() { return new URL('../x?y=ä', 'https://a.example/b/c').href + structuredClone({ a: 1 }).a + new TextDecoder().decode(new TextEncoder().encode('ä')) + new URLSearchParams('a=b+c').get('a'); }
+      @Get('h') h() {
+        const long = 'https://a.example/' + 'a'.repeat(16384);
+        let told = '';
+        try { new URL(long); } catch (error) { told = error.message; }
+        return [URL.canParse(long), URL.canParse('/b', 'https://a.example'), URL.parse(long), URL.parse('b', 'https://a.example/c').href, told];
+      }
       @Get('g') async g() { try { await Promise.reject(new Error('x')); } catch (error) { return error.message; } finally { order.length = 0; } }
     }
     export default module({ controllers: [Page] });`);
@@ -33,6 +39,7 @@ test('promises, timers, time and random bits of a component', async () => {
   assert.deepEqual(lines, ['info: a 1 { b: [1] }', 'error: nothing handled the rejection of a promise in `Page.e`: TypeError: lost at src/module.ts:16']);
   assert.equal(request('f'), 'https://a.example/x?y=%C3%A41äb c');
   assert.equal(request('g'), 'x');
+  assert.equal(request('h'), '[false,true,null,"https://a.example/b","Invalid URL: it has more than 16384 characters"]');
   assert.deepEqual(crashes, []);
 });
 
