@@ -48,7 +48,7 @@ struct Extras {
     crash: Option<Crash>,
     /// The event whose call failed by a mistake between the caller and the listener.
     mistaken_call: Option<String>,
-    /// The party at fault, if it is not that of the code.
+    /// The party at fault of the crash behind the failure; `None` if no crash is.
     fault: Option<Fault>,
     /// Whether the log has a line for the failure.
     is_reported: bool,
@@ -206,8 +206,8 @@ impl Failure {
         self.extras.as_ref().is_some_and(|extras| extras.is_reported)
     }
 
-    /// The party at fault if the failure ends a request: that of the crash behind the failure or of the code, and always the client
-    /// for a status below 500, which is an answer about the request. A code of the client with a status from 500 on is a mistake of
+    /// The party at fault if the failure ends a request: the party of the crash behind the failure, or of the code. For a status below
+    /// 500, which is an answer about the request, the client is at fault. A code of the client with a status from 500 on is a mistake of
     /// the code that sent the payload (spec E6).
     pub fn fault(&self) -> Fault {
         let fault = self.fault_of_cause();

@@ -137,7 +137,7 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
         """Ends the `await` of each task of a call that is stuck, until the call goes on."""
         # A task that others await is newer than they are, in a task group as well.
         waiting = [task for task in (*reversed(call.tasks), call.main) if not task.done()]
-        # What awaits a task goes on with that task, unless the task awaits it in turn, or is another call's.
+        # A task that awaits another task of the call goes on when the other task has ended. Two tasks may await each other.
         last = [task for task in waiting if not isinstance(_waiter_of(task), asyncio.Task)]
         has_woken = False
         for task in last if last and is_patient else waiting:
@@ -169,7 +169,7 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
                     failed.set_exception(RuntimeError(_NOT_WOKEN))
                 self.call_soon(callback, failed, context=context)
                 return
-        # What it awaits is no future of `asyncio`.
+        # The task awaits an object that is not a future of `asyncio`.
         task.cancel()
 
     def close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:

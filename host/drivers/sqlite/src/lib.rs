@@ -203,13 +203,13 @@ struct Run {
     is_cancelled: Arc<AtomicBool>,
 }
 
-/// Tells the thread that runs a statement when nobody waits for the result any more.
-struct Awaited {
+/// Dropped with the future of a listener. Then nobody waits for the result of the statement, and the thread that runs the statement learns so.
+struct CancelOnDrop {
     connections: Arc<Connections>,
     is_cancelled: Arc<AtomicBool>,
 }
 
-impl Drop for Awaited {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
         self.connections.readers.wake();
@@ -229,7 +229,7 @@ fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: H
                 most: caller.payload_limit(),
                 is_cancelled: Arc::default(),
             };
-            let _awaited = Awaited {
+            let _cancels = CancelOnDrop {
                 connections: connections.clone(),
                 is_cancelled: run.is_cancelled.clone(),
             };

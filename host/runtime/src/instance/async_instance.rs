@@ -151,7 +151,7 @@ impl InstanceState {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// Whether a call of that handler may be the one that keeps the guest busy: a call of the handler runs, and no call is known to loop.
+    /// Whether a call of the handler may keep the guest busy: a call of the handler runs here, and no call here is known to loop.
     pub(super) fn may_be_kept_busy_by(&self, history: &CallHistory) -> bool {
         let calls = self.calls.lock();
         let mut of_handler = calls.iter().filter(|call| call.history.shares_handler(history));

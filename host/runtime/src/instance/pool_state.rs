@@ -131,7 +131,7 @@ impl PoolState {
         }
     }
 
-    /// Whether calls of a handler loop, or one of them may be the call that keeps the guest of an instance busy.
+    /// Whether calls of a handler loop, or a call of the handler may keep the guest of an instance busy.
     fn may_loop(&self, history: &CallHistory) -> bool {
         let mut busy = self
             .open

@@ -247,7 +247,7 @@ async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Re
 }
 
 async fn slow_calls_leave_a_quarter_of_the_instances_to_other_routes(harness: Harness) -> Result<()> {
-    // What counts is the number of instances that the module can have: its limit, or that of the pool.
+    // The module can have as many instances as its limit or the pool allows, whichever is fewer.
     let numbers = [(4, None), (128, Some(4))];
     for (form, (instances, max_instances)) in Flavor::MODULES
         .into_iter()
