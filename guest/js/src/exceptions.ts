@@ -260,7 +260,7 @@ const MISTAKES = ['unknown-event', 'ambiguous-event', BAD_PAYLOAD, 'already-repl
 
 /**
  * Whether a failed call is a mistake of the module that called. A client that leaves, or sends a wrong body, makes functions of the context fail, which
- * is no mistake of the module. Names of events contain `:`, and names of these functions do not.
+ * is no mistake of the module. The name of an event contains `:`, and the name of such a function has none.
  */
 function isMistake(error: HttpException): boolean {
   if (!(error instanceof CallException) || !MISTAKES.includes(error.code)) return false;

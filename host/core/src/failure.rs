@@ -48,7 +48,7 @@ struct Extras {
     crash: Option<Crash>,
     /// The event whose call failed by a mistake between the caller and the listener.
     mistaken_call: Option<String>,
-    /// The party at fault of the crash behind the failure; `None` if no crash is.
+    /// The party at fault of the crash behind the failure; `None` without a crash.
     fault: Option<Fault>,
     /// Whether the log has a line for the failure.
     is_reported: bool,

@@ -174,7 +174,7 @@ class _Loop(type(support._loop)):  # type: ignore[misc]
 
     def close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
         """Ends a generator that nothing refers to any more."""
-        if support._future_state in copy_context():
+        if support._future_state.get(None) is not None:
             self.create_task(generator.aclose())
 
     call_later = call_at = time = _cannot_wait

@@ -68,7 +68,7 @@ def _number(value: Any) -> float:
 
 def _finite_decimal(text: str) -> Decimal:
     found = Decimal(text)
-    # A program may write the number without its exponent, in as many digits.
+    # A program may write the digits of the number in place of its exponent.
     if not found.is_finite() or abs(found.adjusted()) > _LARGEST_EXPONENT:
         raise InvalidOperation
     return found

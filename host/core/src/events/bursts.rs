@@ -39,19 +39,17 @@ impl Bursts {
     /// Logs a crash. Of a burst of refusals the first one is logged, and then their number.
     pub(crate) fn log(&self, crash: &Crash, executor: &Arc<dyn Executor>) {
         let (limit, module) = (crash.limit.as_deref(), crash.module.as_deref());
-        // The level of a line, by its party. A crash of a module is an error, too.
+        // A crash of a module has the level of an error, as a fault of the host has.
         let fault = match crash.fault() {
             Fault::Client => Fault::Client,
             _ => Fault::Host,
         };
-        let is_refusal = crash.kind == CrashKind::Limit;
-        let key = || BurstKey::Refused {
-            limit: limit.unwrap_or_default().to_owned(),
-            of: module.unwrap_or_default().to_owned(),
-            fault,
-        };
-        if is_refusal && !self.begins_of(key(), executor) {
-            return;
+        if crash.kind == CrashKind::Limit {
+            let limit = limit.unwrap_or_default().to_owned();
+            let of = module.unwrap_or_default().to_owned();
+            if !self.begins_of(BurstKey::Refused { limit, of, fault }, executor) {
+                return;
+            }
         }
         log_by_fault!(
             fault,

@@ -203,14 +203,18 @@ struct Run {
     is_cancelled: Arc<AtomicBool>,
 }
 
-/// Dropped with the future of a listener. Then nobody waits for the result of the statement, and the thread that runs the statement learns so.
+/// Tells the thread that runs a statement when the future of the listener is dropped before the statement has ended.
 struct CancelOnDrop {
     connections: Arc<Connections>,
     is_cancelled: Arc<AtomicBool>,
+    has_ended: bool,
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
         self.is_cancelled.store(true, Ordering::Relaxed);
         self.connections.readers.wake();
         self.connections.writer.wake();
@@ -229,14 +233,16 @@ fn listener(connections: Arc<Connections>, statement: Arc<Statement>, runtime: H
                 most: caller.payload_limit(),
                 is_cancelled: Arc::default(),
             };
-            let _cancels = CancelOnDrop {
+            let mut cancel = CancelOnDrop {
                 connections: connections.clone(),
                 is_cancelled: run.is_cancelled.clone(),
+                has_ended: false,
             };
-            match runtime
+            let result = runtime
                 .spawn_blocking(move || connections.run(&statement, &payload, &run))
-                .await
-            {
+                .await;
+            cancel.has_ended = true;
+            match result {
                 Ok(Ok(result)) => Ok(Payload::new(JSON, result)),
                 Ok(Err(error)) => {
                     log(&delivery, &error);

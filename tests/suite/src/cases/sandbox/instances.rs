@@ -247,7 +247,7 @@ async fn a_handler_that_crashes_often_shares_no_instance(harness: Harness) -> Re
 }
 
 async fn slow_calls_leave_a_quarter_of_the_instances_to_other_routes(harness: Harness) -> Result<()> {
-    // The module can have as many instances as its limit or the pool allows, whichever is fewer.
+    // The number of instances of the module is the lower one of its limit and the room of the pool.
     let numbers = [(4, None), (128, Some(4))];
     for (form, (instances, max_instances)) in Flavor::MODULES
         .into_iter()
