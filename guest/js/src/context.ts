@@ -29,8 +29,8 @@ export class Context<Events = AnyEvents> {
   private declare _guarded: Map<Guard, unknown> | undefined;
   private declare _writers: BodyWriter[] | undefined;
   private declare _replied: boolean | undefined;
-  /** @internal Whether the errors of a schema needed more memory than there is. */
-  declare ranOutOfMemory: boolean | undefined;
+  /** @internal The number of schemas that run; `Infinity` after one that ran out of memory. */
+  declare schemas: number | undefined;
   /** Whether a write found that the client has left: the host tells it of requests without a reply only. */
   private declare _hasLeft: boolean | undefined;
 

@@ -66,6 +66,11 @@ export class Delivery<Events = AnyEvents> {
     return this._context;
   }
 
+  /** @internal The context that the listener took. */
+  get taken(): Context<Events> | undefined {
+    return this._context ?? undefined;
+  }
+
   /** Calls another event and waits for its result. */
   call<Name extends IOEventName<Events>>(event: Name, ...payload: PayloadArguments<PayloadOf<Events, Name>>): Promise<ResultOf<Events, Name>>;
   call(event: string, payload?: unknown): Promise<unknown> {

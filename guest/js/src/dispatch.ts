@@ -11,6 +11,7 @@ import { liftPayload, lowerPayload } from './payload.js';
 import { pieceBytes } from './platform/utf8.js';
 import { isEngineFailure, isOutOfMemory, reportLine } from './report.js';
 import { DEFERRED, isStreamed, iteratorOf, plainReply, rawHeaders, Reply, toOutcome, type Outcome, type Pieces } from './reply.js';
+import { memoryEnded } from './validation.js';
 
 /** How an event ended: with a value, or with a failure for its caller. */
 export type Delivered = { ok: RawPayload } | { failed: RawFailure };
@@ -77,7 +78,8 @@ export class Dispatcher {
       return answer;
     } catch (error) {
       jobs.drop();
-      return this._failed(uncaught(error), ctx) as RawOutcome;
+      const cause = this._causeOf(error, ctx);
+      return this._failed(cause === error ? uncaught(error) : cause, ctx) as RawOutcome;
     }
   }
 
@@ -195,7 +197,7 @@ export class Dispatcher {
 
   /** The outcome of an error. One that is no `HttpException` is reported, and one of the engine is thrown. */
   private _failed(cause: unknown, ctx: Context): Maybe<RawOutcome> {
-    const error = httpOf(cause);
+    const error = httpOf(this._causeOf(cause, ctx));
     if (error instanceof UncaughtException) {
       report(error, ctx);
       // The client keeps the parts that were sent before. An unfinished body is broken off.
@@ -223,6 +225,14 @@ export class Dispatcher {
     );
   }
 
+  /** What ended a call: in place of the engine's error, if a schema of the call used up the memory, one that says so. */
+  private _causeOf(error: unknown, ctx: Context | undefined): unknown {
+    if (!ctx?.schemas || !isOutOfMemory(error)) return error;
+    // What is left of the schema holds the memory that the reply needs.
+    this.jobs?.drop();
+    return memoryEnded(ctx);
+  }
+
   /** Settles a promise at once where that is possible. */
   private _now<T>(value: Maybe<T>, running: { readonly name: string }): Maybe<T> {
     return this.jobs && isThenable(value) ? valueOf(value, this.jobs, running) : value;
@@ -238,7 +248,7 @@ export class Dispatcher {
       return attempt(
         () => this._deliver(listener, number, delivery, payload),
         (delivered) => delivered,
-        (error) => refused(uncaught(error), delivery),
+        (error) => this._refused(uncaught(error), delivery),
       );
     }
     const name = `${listener.channel.declared.name}.${listener.name}`;
@@ -248,7 +258,8 @@ export class Dispatcher {
       return delivered;
     } catch (error) {
       jobs.drop();
-      return refused(uncaught(error), delivery);
+      const cause = this._causeOf(error, delivery.taken);
+      return this._refused(cause === error ? uncaught(error) : cause, delivery);
     }
   }
 
@@ -260,10 +271,17 @@ export class Dispatcher {
       const argument = value === null ? (delivery.context ?? null) : value;
       const result = (instance as Record<string, (payload: unknown, delivery: Delivery) => unknown>)[listener.name]?.(argument, delivery);
       if (!isThenable(result)) return answered(result, listener, delivery);
-      return promiseOf(result).then((result) => answered(result, listener, delivery)).then(undefined, (error: unknown) => refused(error, delivery));
+      return promiseOf(result).then((result) => answered(result, listener, delivery)).then(undefined, (error: unknown) => this._refused(error, delivery));
     } catch (error) {
-      return refused(error, delivery);
+      return this._refused(error, delivery);
     }
+  }
+
+  private _refused(cause: unknown, delivery: Delivery): Delivered {
+    const error = httpOf(this._causeOf(cause, delivery.taken));
+    if (error instanceof UncaughtException) report(error, delivery);
+    delivery.close();
+    return { failed: failure(error) };
   }
 }
 
@@ -273,13 +291,6 @@ function answered(value: unknown, { channel, name }: ListenerOf, delivery: Deliv
   const ok = lowerPayload(isNothing ? null : value, RETURNED, `${channel.declared.name}.${name}`);
   delivery.close();
   return { ok };
-}
-
-function refused(cause: unknown, delivery: Delivery): Delivered {
-  const error = httpOf(cause);
-  if (error instanceof UncaughtException) report(error, delivery);
-  delivery.close();
-  return { failed: failure(error) };
 }
 
 /** The value of a promise whose jobs run here and now. */
@@ -292,7 +303,7 @@ function valueOf<T>(value: PromiseLike<T>, jobs: Jobs, running: { readonly name:
 function logUnhandled(jobs: Jobs, name: string, ctx?: Context): void {
   for (const reason of jobs.takeUnhandled()) {
     // An asynchronous schema leaves promises behind that failed with it.
-    if (ctx?.ranOutOfMemory && isOutOfMemory(reason)) continue;
+    if (ctx?.schemas && isOutOfMemory(reason)) continue;
     if (isEngineFailure(reason)) throw reason;
     host.log('error', 'pointwork::guest', `nothing handled the rejection of a promise in \`${name}\`: ${reportLine(reason)}`, []);
   }

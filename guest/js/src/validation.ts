@@ -33,7 +33,7 @@ export interface InvalidField {
 export const MOST_FIELDS = 50;
 const LONGEST_TEXT = 200;
 
-/** A value that did not pass its schema: 422, with every field. Without fields if the errors of the schema need more memory than there is. */
+/** A value that did not pass its schema: 422, with every field. Without fields if the schema needs more memory than there is. */
 export class ValidationException extends HttpException {
   readonly fields: readonly InvalidField[];
 
@@ -44,7 +44,7 @@ export class ValidationException extends HttpException {
 }
 
 function messageOf(count: number): string {
-  if (count === Infinity) return 'there are more mistakes than can be reported';
+  if (count === Infinity) return 'the value has too many parts or mistakes to be checked';
   if (count === 1) return '1 field is not valid';
   return `${count > MOST_FIELDS ? `more than ${MOST_FIELDS}` : count} fields are not valid`;
 }
@@ -53,7 +53,7 @@ function messageOf(count: number): string {
 interface SchemaCall {
   /** The name of the function that runs. */
   readonly name: string;
-  ranOutOfMemory: boolean | undefined;
+  schemas: number | undefined;
 }
 
 /** The value as its schema makes it. `text` is the JSON of which the value was read. */
@@ -63,21 +63,33 @@ export function validated<Output>(schema: StandardSchema<unknown, Output>, value
 }
 
 /**
- * Runs a schema, and replies 422 if the memory ends. A schema library finds every mistake before it returns, so that a small body can fill the
- * memory with errors. The body is a mistake of the client: a trap would let clients open the circuit breaker of the route.
+ * Runs a schema, and replies 422 if the memory ends. A schema library finds every mistake before it returns, and makes promises for every value
+ * if it is asynchronous, so that a small body can fill the memory. A trap would let clients open the circuit breaker of the route.
  *
  * The instance can finish this call, though the engine ran out of memory: a schema is a pure function, and nobody uses its result. The stack of
- * `run` is gone when its error arrives here, and the errors of the schema with it. The host replaces the instance after the call, because
- * its memory grew beyond half of the limit. The end of the stack is another failure, and traps.
+ * `run` is gone when its error arrives here, and the errors of the schema with it. Its promises are left: the dispatcher drops them if the memory
+ * ends again. The host replaces the instance after the call, because its memory grew beyond half of the limit.
+ * The end of the stack is another failure, and traps.
  */
 function within<T>(ctx: SchemaCall, run: () => Maybe<T>): Maybe<T> {
-  const failed = (error: unknown): never => {
-    if (!isOutOfMemory(error)) throw error;
-    ctx.ranOutOfMemory = true;
-    log.warn(`a schema of \`${ctx.name}\` ran out of memory: the value has more mistakes than can be reported`);
-    throw new ValidationException([], Infinity);
-  };
-  return attempt(run, (value) => value, failed);
+  ctx.schemas = (ctx.schemas ?? 0) + 1;
+  const ended = (): void => void ((ctx.schemas as number) -= 1);
+  return attempt(
+    run,
+    (value) => (ended(), value),
+    (error) => {
+      if (isOutOfMemory(error)) throw memoryEnded(ctx);
+      ended();
+      throw error;
+    },
+  );
+}
+
+/** The error of a request whose schema used up the memory. */
+export function memoryEnded(ctx: SchemaCall): ValidationException {
+  if (ctx.schemas !== Infinity) log.warn(`a schema of \`${ctx.name}\` ran out of memory: the value has too many parts or mistakes`);
+  ctx.schemas = Infinity;
+  return new ValidationException([], Infinity);
 }
 
 /** Refuses what is no schema. A schema that is `undefined`, as a name that does not exist is, would let every value pass. */

@@ -261,6 +261,8 @@ test('a schema that runs out of memory is 422, and no other failure of the engin
     nothing: '() => { throw null; }',
     later: "async () => { await null; throw new InternalError('out of memory'); }",
     left: "async () => { void (async () => { throw null; })(); void (async () => { await null; throw new InternalError('out of memory'); })(); throw null; }",
+    job: "() => new Promise(() => queueMicrotask(() => { throw new InternalError('out of memory'); }))",
+    again: "async () => { await null; queueMicrotask(() => { throw null; }); await null; throw null; }",
     many: "() => ({ get issues() { throw new InternalError('out of memory'); } })",
     stack: "() => { throw new RangeError('Maximum call stack size exceeded'); }",
     interrupted: "() => { throw new InternalError('interrupted'); }",
@@ -269,14 +271,16 @@ test('a schema that runs out of memory is 422, and no other failure of the engin
   const { handle, lines, crashes, raised } = await run(`declare const InternalError: ErrorConstructor;
     @Controller() class Page {
       ${methods.join('\n')}
+      @Get('caught') async caught(ctx) { try { await ctx.readParams({ '~standard': { validate() { throw null; } } }); } catch { throw null; } }
       @Get('alone') async alone() { void (async () => { throw new InternalError('out of memory'); })(); }
     }
     export default module({ controllers: [Page] });`);
-  for (const name of ['memory', 'message', 'nothing', 'later', 'left', 'many']) {
+  for (const name of ['memory', 'message', 'nothing', 'later', 'left', 'job', 'many']) {
     const { tag, val } = handle(name) as unknown as { tag: string; val: { status: number; message: string; details: string } };
-    assert.deepEqual([tag, val.status, val.message, val.details], ['thrown', 422, 'there are more mistakes than can be reported', '{"fields":[]}'], name);
-    assert.deepEqual(lines.splice(0), [`warn: a schema of \`Page.${name}\` ran out of memory: the value has more mistakes than can be reported`]);
+    assert.deepEqual([tag, val.status, val.message, val.details], ['thrown', 422, 'the value has too many parts or mistakes to be checked', '{"fields":[]}'], name);
+    assert.deepEqual(lines.splice(0), [`warn: a schema of \`Page.${name}\` ran out of memory: the value has too many parts or mistakes`]);
   }
+  for (const name of ['again', 'caught']) assert.equal((handle(name) as unknown as { val: { status: number } }).val.status, 422, name);
   assert.deepEqual([crashes, raised], [[], []]);
   for (const name of ['stack', 'interrupted', 'alone']) assert.throws(() => handle(name));
   assert.equal(crashes.length, 3);

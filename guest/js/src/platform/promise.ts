@@ -76,9 +76,12 @@ const FULFILLED = 1;
 const REJECTED = 2;
 type State = typeof PENDING | typeof FULFILLED | typeof REJECTED;
 
-/** What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`. */
+/**
+ * What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`. It has `of` from the time it is queued: a pending
+ * promise and its reaction would be a circle, which is freed only when QuickJS looks for circles.
+ */
 interface Then {
-  of: JobPromise<unknown>;
+  of: JobPromise<unknown> | undefined;
   next: JobPromise<unknown> | undefined;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   onFulfilled?: ((value: any) => unknown) | undefined;
@@ -88,7 +91,7 @@ interface Then {
 
 /** An `async` function that goes on with the outcome of `of`, and makes that of `next`. It has one for all that it awaits. */
 interface Await {
-  of: JobPromise<unknown>;
+  of: JobPromise<unknown> | undefined;
   readonly next: JobPromise<unknown>;
   readonly generator: Generator<unknown, unknown>;
 }
@@ -169,7 +172,7 @@ export class JobPromise<T> {
     if (value === this) return this.settle(REJECTED, new TypeError('a promise cannot be resolved with itself'));
     if ((value as { constructor?: unknown }).constructor === JobPromise) {
       // Its outcome is this one's, without a job for its `then`.
-      return (value as JobPromise<unknown>).addReaction({ of: value as JobPromise<unknown>, next: this });
+      return (value as JobPromise<unknown>).addReaction({ of: undefined, next: this });
     }
     let then: unknown;
     try {
@@ -183,7 +186,7 @@ export class JobPromise<T> {
 
   /** @internal */
   addNext(next: JobPromise<unknown>): void {
-    this.addReaction({ of: this, next });
+    this.addReaction({ of: undefined, next });
   }
 
   /** @internal */
@@ -194,9 +197,9 @@ export class JobPromise<T> {
     if (!reactions) {
       if (state === REJECTED) unhandled.add(this);
     } else if (Array.isArray(reactions)) {
-      for (const reaction of reactions) jobs.push(reaction);
+      for (const reaction of reactions) this.queue(reaction);
     } else {
-      jobs.push(reactions);
+      this.queue(reactions);
     }
   }
 
@@ -210,6 +213,11 @@ export class JobPromise<T> {
       return;
     }
     if (this._state === REJECTED) unhandled.delete(this);
+    this.queue(reaction);
+  }
+
+  private queue(reaction: Reaction): void {
+    reaction.of = this;
     jobs.push(reaction);
   }
 
@@ -218,7 +226,7 @@ export class JobPromise<T> {
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): JobPromise<A | B> {
     const reaction: Then = {
-      of: this,
+      of: undefined,
       next: undefined,
       onFulfilled: typeof onFulfilled === 'function' ? onFulfilled : undefined,
       onRejected: typeof onRejected === 'function' ? onRejected : undefined,
@@ -310,7 +318,8 @@ export class JobPromise<T> {
 
 /** Does what a reaction says, with the outcome of its promise. */
 function react(reaction: Reaction): void {
-  const { of, next } = reaction;
+  const { next } = reaction;
+  const of = reaction.of as JobPromise<unknown>;
   const isFulfilled = of._state === FULFILLED;
   const value = of._value;
   if (reaction.generator) return goOn(reaction.next, reaction.generator, isFulfilled, value, reaction);
@@ -334,9 +343,8 @@ function goOn(promise: JobPromise<unknown>, generator: Generator<unknown, unknow
     return promise.settle(REJECTED, error);
   }
   if (step.done) return promise.resolveWith(step.value);
-  const awaited = JobPromise.resolve(step.value);
-  if (reaction) reaction.of = awaited;
-  awaited.addReaction(reaction ?? { of: awaited, next: promise, generator });
+  if (reaction) reaction.of = undefined;
+  JobPromise.resolve(step.value).addReaction(reaction ?? { of: undefined, next: promise, generator });
 }
 
 /** What an `async` function becomes, in place of the helper of the bundler: `make` is its body as a generator. */

@@ -179,6 +179,17 @@ fn channel_reads_a_granted_directory_and_the_clock_of_the_host() {
     };
     let server = Server::start(&shop, [""; 0]);
     shows(&server);
+    // A schema that runs out of memory ends no instance.
+    let checked = |count| server.send("POST", "/checked", Some(&json!(vec![0; count]).to_string()));
+    for _ in 0..3 {
+        let refused = checked(60_000);
+        assert_eq!(refused.status, 422, "{}", server.log());
+        assert_eq!(
+            refused.json()["message"],
+            "the value has too many parts or mistakes to be checked"
+        );
+    }
+    assert_eq!(checked(20).json()["message"], "40 fields are not valid");
     // Jobs without an end are ended as a loop is.
     // By the limit of processor time, or on a busy machine by the deadline.
     assert_eq!(server.get("/chain").status, 504);

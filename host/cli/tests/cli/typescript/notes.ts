@@ -1,4 +1,4 @@
-import { Channel, Controller, Get, module, On, type Context } from '@pointwork/guest';
+import { Channel, Controller, Get, module, On, Post, type Context, type StandardSchema } from '@pointwork/guest';
 import { realTime } from '@pointwork/guest/clock';
 import { FileError, readDirectory, readTextFile, removeFile, writeFile } from '@pointwork/guest/files';
 
@@ -29,8 +29,30 @@ function refused(path: string): string {
   }
 }
 
+/** A schema that is asynchronous for each value, as of a library. */
+const numbers: StandardSchema<unknown, number[]> = {
+  '~standard': {
+    version: 1,
+    vendor: 'own',
+    async validate(values) {
+      const checked = await Promise.all(
+        (values as unknown[]).map(async (value, at) => {
+          await null;
+          return [{ message: 'expected one of the known numbers', path: [at] }, { message: `got ${value}`, path: [at] }];
+        }),
+      );
+      return { issues: checked.flat() };
+    },
+  },
+};
+
 @Controller()
 class Page {
+  @Post('checked')
+  async checked(ctx: Context): Promise<number[]> {
+    return ctx.json(numbers);
+  }
+
   @Get('chain')
   async chain(): Promise<never> {
     for (;;) await null;
