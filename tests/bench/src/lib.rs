@@ -210,14 +210,22 @@ pub fn component(guest: &str) -> Result<PathBuf> {
 /// # Errors
 /// If the reply is an error.
 pub async fn request(app: &App, path: &str) -> Result<Response<Body>> {
-    let request = Request::get(path).header("host", "bench").body(Body::empty())?;
-    let reply = app.handle(request).await;
+    let reply = reply(app, path).await?;
     ensure!(
         reply.status().is_success(),
         "{path} was answered with {}",
         reply.status()
     );
     Ok(reply)
+}
+
+/// As [`request`], for a reply of any status.
+///
+/// # Errors
+/// If the path is none.
+pub async fn reply(app: &App, path: &str) -> Result<Response<Body>> {
+    let request = Request::get(path).header("host", "bench").body(Body::empty())?;
+    Ok(app.handle(request).await)
 }
 
 /// The value after an option on the command line.

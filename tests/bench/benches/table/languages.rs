@@ -1,5 +1,5 @@
 //! The same controller in each language: `GET /items/7/call` reads a parameter, calls an event and answers JSON. The modules are served
-//! by the adapter of hyper; beside them NestJS and FastAPI. And what an instance of each costs.
+//! by the adapter of hyper; beside them NestJS and FastAPI. And what an instance of each costs, and what is left of exceptions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use pointwork::{App, AppOptions, CacheDirectory, Delivery, Isolation, ModuleLimits, ModuleOptions, Payload};
-use pointwork_bench::{IN_FLIGHT, WAIT, component, option, request, target};
+use pointwork_bench::{IN_FLIGHT, WAIT, component, option, reply, request, target};
 use pointwork_load::{Estimate, memory, pointwork};
 use tokio::sync::Barrier;
 
@@ -119,6 +119,30 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     if table.wants("languages", "instances") {
         instances()?;
     }
+    if table.wants("languages", "exceptions") {
+        exceptions(if table.quick { 10_000 } else { 1_000_000 })?;
+    }
+    Ok(())
+}
+
+/// A figure of a process of its own.
+fn figure_of(component: &Path, what: &str) -> Result<f64> {
+    let mut program = Command::new(env::current_exe()?);
+    let output = program
+        .args(["--instances", what, "--component"])
+        .arg(component)
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}
+
+/// Whether exceptions of handlers leave memory behind. A panic in Rust is a crash, so that Rust has none.
+fn exceptions(count: usize) -> Result<()> {
+    println!("\n| {count} exceptions | more memory than after a tenth of them, MiB |\n|---|---|");
+    for language in LANGUAGES.iter().filter(|language| language.project.is_some()) {
+        let growth = figure_of(&language.component()?, &count.to_string())?;
+        println!("| {} | {growth:.1} |", language.name);
+    }
     Ok(())
 }
 
@@ -130,12 +154,7 @@ fn instances() -> Result<()> {
     );
     for language in &LANGUAGES {
         let path = language.component()?;
-        let of = |what: &str| -> Result<f64> {
-            let mut program = Command::new(env::current_exe()?);
-            let output = program.args(["--instances", what, "--component"]).arg(&path).output()?;
-            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Ok(String::from_utf8(output.stdout)?.trim().parse()?)
-        };
+        let of = |what: &str| figure_of(&path, what);
         let waiting = if language.waits {
             format!("{:.0}", of("waiting")?)
         } else {
@@ -192,6 +211,12 @@ async fn figure(what: &str) -> Result<f64> {
     let component = option("--component").context("no component")?;
     app.module("items").file(component).options(module).load().await?;
     let now = || memory("self", "VmRSS");
+    if let Ok(exceptions) = what.parse::<usize>() {
+        raise(&app, exceptions / 10).await?;
+        let before = now()?;
+        raise(&app, exceptions - exceptions / 10).await?;
+        return Ok(now()? - before);
+    }
     let before = now()?;
     if what == "new" {
         let mut times = Vec::new();
@@ -220,4 +245,19 @@ async fn figure(what: &str) -> Result<f64> {
         1
     };
     Ok((most - before) / instances as f64)
+}
+
+/// Requests whose handler raises an exception, a few at a time.
+async fn raise(app: &App, count: usize) -> Result<()> {
+    let asked = stream::iter(0..count).map(|_| reply(app, "/items/raise"));
+    let mut replies = asked.buffer_unordered(16);
+    while let Some(reply) = replies.next().await {
+        let reply = reply?;
+        ensure!(
+            reply.status() == 500,
+            "an exception was answered with {}",
+            reply.status()
+        );
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-"""The request of the comparison in Python, in the synchronous form.
+"""The requests of the comparison in Python, in the synchronous form.
 
 `GET /items/7/call` answers `{"id":7,"name":"Assam"}`, the name by an event.
 """
@@ -27,6 +27,10 @@ class Items:
     def wait(self, ctx: Context) -> str:
         ctx.call(WAIT, None)
         return "1"
+
+    @get("raise")
+    def fail(self) -> str:
+        raise KeyError("no such item")
 
 
 app = Module(controllers=[Items])

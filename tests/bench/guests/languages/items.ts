@@ -1,4 +1,4 @@
-/** The request of the comparison in TypeScript: `GET /items/7/call` answers `{"id":7,"name":"Assam"}`, the name by an event. */
+/** The requests of the comparison in TypeScript: `GET /items/7/call` answers `{"id":7,"name":"Assam"}`, the name by an event. */
 
 import { Controller, Get, module, type Context, type IOEvent } from '@pointwork/guest';
 
@@ -19,6 +19,11 @@ class Items {
   async wait(ctx: Context<Events>): Promise<string> {
     await ctx.call('bench:wait', null);
     return '1';
+  }
+
+  @Get('raise')
+  raise(): never {
+    throw new TypeError('no such item');
   }
 }
 
