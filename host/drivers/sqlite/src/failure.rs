@@ -21,10 +21,6 @@ pub(crate) fn failure(code: FailureCode, message: impl Into<String>) -> EventErr
     }
 }
 
-fn bad_payload(message: impl Into<String>) -> EventError {
-    failure(FailureCode::BAD_PAYLOAD, message)
-}
-
 fn conflict(message: impl Into<String>) -> EventError {
     failure(FailureCode::CONFLICT, message)
 }
@@ -51,7 +47,7 @@ fn classify(error: ffi::Error, text: &str) -> EventError {
             "the deadline passed before the database had finished",
         ),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => failure(FailureCode::OVERLOADED, "the database is busy"),
-        ErrorCode::TooBig => bad_payload("a value is too big for the database"),
+        ErrorCode::TooBig => failure(FailureCode::TOO_LARGE, "a value or a row has more than 64 MiB"),
         _ => failure(FailureCode::FAILED, FAILED),
     }
 }

@@ -98,6 +98,7 @@ use std::time::{Duration, Instant};
 use pointwork_core::http::StatusCode;
 use pointwork_core::{Clock, Delivery, Failure, FailureCode, JSON, Listener, Payload, read_text};
 use rusqlite::Connection;
+use rusqlite::limits::Limit;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -112,6 +113,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The size of the largest schema.
 const MAX_SCHEMA: u64 = 64 * 1024 * 1024;
+
+/// The longest value or row in bytes: a value such as `hex(zeroblob(:n))` could have 1 GB before its result is refused.
+const MAX_VALUE: i32 = 64 * 1024 * 1024;
 
 /// The number of connections that read.
 const READERS: usize = 4;
@@ -286,6 +290,7 @@ fn log(delivery: &Delivery, error: &EventError) {
 fn connect(options: &SqliteOptions) -> rusqlite::Result<Connection> {
     let connection = Connection::open(&options.path)?;
     connection.busy_timeout(PATIENCE)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // With the write-ahead log this loses no consistency, at most the last transactions of a machine that lost power.
     connection.pragma_update(None, "synchronous", "normal")?;

@@ -426,6 +426,15 @@ fn rows_beyond_the_longest_result_are_not_read() {
 }
 
 #[test]
+fn value_ends_at_its_longest_length() {
+    let db = open(&[("blank", "query-one", "SELECT length(hex(zeroblob(:n))) AS n")]);
+    assert_eq!(ok(&db, "blank", json!(4_000_000)), json!({"n": 8_000_000}));
+    let (code, status, message) = failed(&db, "blank", json!(400_000_000));
+    assert_eq!((code.as_str(), status), ("too-large", 413));
+    assert_eq!(message, "a value or a row has more than 64 MiB");
+}
+
+#[test]
 fn statement_that_nobody_waits_for_ends_if_it_only_reads() {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) AS x FROM n";
     let db = open(&[("endless", "query-one", endless), ADD]);
