@@ -43,11 +43,9 @@ pub(crate) struct LogArgs {
     log_level: Option<String>,
 }
 
-/// Directives in front of every filter. The access log is off unless it is wanted, and then its level does not matter; this
-/// program itself says what to do about an application without routes; h2 warns of frames that a client sends without
-/// end, a line for each; and async_nats tells of each attempt to connect, of which the driver tells the first.
-const DEFAULT_DIRECTIVES: &str =
-    "pointwork::access=info,pointwork::replay=off,h2=error,wasm_compose=warn,async_nats=off";
+/// Directives in front of every filter. The access log is off unless it is wanted, and then its level does not matter; h2 warns of frames that
+/// a client sends without end, a line for each; and async_nats tells of each attempt to connect, of which the driver tells the first.
+const DEFAULT_DIRECTIVES: &str = "pointwork::access=info,h2=error,wasm_compose=warn,async_nats=off";
 
 /// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -74,4 +74,19 @@ fn modules_without_a_controller_are_named() {
          hint: in TypeScript, a controller has the decorator `@Controller`, and `module({ controllers: […] })` lists it\n\
          hint: in Python, a controller is a class with `@controller`, and `app = Module(controllers=[…])` lists it\n"
     );
+
+    // What collects the log learns it too.
+    let server = Server::start(folder.path(), ["store.wasm", "--log-format", "json"]);
+    let end = server.stop("TERM");
+    let lines = end
+        .errors
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let errors: Vec<_> = lines.filter(|line| line["level"] == "ERROR").collect();
+    assert_eq!(errors.len(), 1, "{}", end.errors);
+    let message = errors[0]["message"].as_str().expect("a text");
+    assert!(
+        message.starts_with("the route replay is missing: adapter `hyper` received no route"),
+        "{message}"
+    );
 }

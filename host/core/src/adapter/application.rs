@@ -22,6 +22,8 @@ pub struct ConnectOptions {
     pub prefix: Option<String>,
     /// The path prefixes that modules may claim on this adapter, after the global prefix; `None` for all.
     pub claims: Option<Vec<String>>,
+    /// Whether loaded modules without routes are meant, so that no error is logged for them.
+    pub without_module_routes: bool,
 }
 
 impl ConnectOptions {
@@ -46,6 +48,13 @@ impl ConnectOptions {
     #[must_use]
     pub fn claims(mut self, prefixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.claims = Some(prefixes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Says that the modules of the application have channels only, so that no error is logged where none has a route (spec E3).
+    #[must_use]
+    pub fn without_module_routes(mut self) -> Self {
+        self.without_module_routes = true;
         self
     }
 }

@@ -7,6 +7,7 @@ use pointwork_core::routing::Pattern;
 use pointwork_core::{Application, ConnectOptions, Executor as _, Transport};
 
 use super::App;
+use super::state::AppState;
 use crate::app::changes::ChangeKind;
 use crate::{Error, ErrorKind, OrError};
 
@@ -24,9 +25,9 @@ impl App {
     /// named in the log and in `server:refused`, and stays in the state directory. The others are served.
     ///
     /// With the first adapter, a warning is logged for each event that a module uses and that nobody listens to (spec C4), and for
-    /// each durable channel that nobody listens to. An application that has loaded a module and has no route logs one error,
-    /// since the adapter would answer 404 to everything; one that has loaded none logs it if it has no route after 10 seconds
-    /// (spec E3).
+    /// each durable channel that nobody listens to. One error is logged if modules are loaded and none of them has a route, or if
+    /// 10 seconds later there is still no module and no route (spec E3). [`ConnectOptions::without_module_routes`] is for modules that are
+    /// meant to have none.
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) if the prefix or a claim is not a path, the adapter was connected before, or it
@@ -34,6 +35,7 @@ impl App {
     pub fn connect_to(&self, transport: impl Transport, options: ConnectOptions) -> Result<&Self, Error> {
         let transport: Arc<dyn Transport> = Arc::new(transport);
         let name = transport.name();
+        let is_meant = options.without_module_routes;
         let ConnectOptions { prefix, claims, .. } = options;
         let prefix = prefix.map(checked_prefix).transpose()?;
         let claims = claims.map(|claims| claims.iter().map(|claim| checked_claim(claim)).collect());
@@ -66,27 +68,27 @@ impl App {
                 tracing::warn!(channel, "nobody listens to the durable channel: its events wait");
             }
         }
-        if state.records.is_empty() {
-            if state.binder.modules().next().is_some() {
-                log_missing_replay(name, "");
-            } else {
-                self.expect_routes(name);
-            }
+        let has_modules = state.binder.modules().next().is_some();
+        if has_modules {
+            log_missing_routes(name, &state, is_meant);
         }
         drop(state);
+        if !has_modules {
+            self.look_later(name, is_meant);
+        }
         Ok(self)
     }
 
-    /// Logs an error if the application has no route after a while: the first load may come after the connection.
-    fn expect_routes(&self, adapter: &'static str) {
+    /// Looks for missing routes after a while: the first load may come after the connection.
+    fn look_later(&self, adapter: &'static str, is_meant: bool) {
         let (inner, threads) = (Arc::downgrade(&self.0), &self.0.threads);
         let timer = threads.sleep_until(threads.now() + TIME_WITHOUT_ROUTES);
         self.0.threads.spawn_work(async move {
             timer.await;
             let Some(app) = inner.upgrade().map(App) else { return };
             let state = app.state();
-            if state.records.is_empty() && !state.is_closed {
-                log_missing_replay(adapter, &format!(" for {TIME_WITHOUT_ROUTES:?}"));
+            if !state.is_closed {
+                log_missing_routes(adapter, &state, is_meant);
             }
         });
     }
@@ -109,13 +111,35 @@ impl App {
     }
 }
 
-fn log_missing_replay(adapter: &str, time: &str) {
+/// Logs an error if modules are loaded and none of them has a route, or if there is nothing at all (spec E3). `is_meant` says that modules
+/// without routes are.
+fn log_missing_routes(adapter: &str, state: &AppState, is_meant: bool) {
+    let records = &state.records;
+    let modules: Vec<_> = state
+        .binder
+        .modules()
+        .map(|module| format!("`{}`", module.info.name))
+        .collect();
+    let (is_missing, causes) = if modules.is_empty() {
+        (records.is_empty(), "no module is loaded".to_owned())
+    } else {
+        let has_routes = records.iter().any(|record| record.module.is_some());
+        let names = modules.join(", ");
+        let causes =
+            format!("no controllers with routes are listed by {names}; a component was built with an older SDK");
+        (!has_routes && !is_meant, causes)
+    };
+    if !is_missing {
+        return;
+    }
+    let answers = match records.len() {
+        0 => "answers 404 to every request",
+        _ => "answers nothing but the routes that were registered by hand",
+    };
     tracing::error!(
         target: "pointwork::replay",
         adapter,
-        "adapter `{adapter}` received no route{time}, and answers 404 until one is registered: the route replay is missing. \
-         Likely causes: no module is loaded; a module lists no controllers; a component was built against an \
-         older version of the WIT package"
+        "the route replay is missing: adapter `{adapter}` received no route of a module, and {answers}. Likely causes: {causes}"
     );
 }
 

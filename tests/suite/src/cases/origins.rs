@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use pointwork_core::{Context, Origin};
 use pointwork_test_clock::TestClock;
 use tracing::Level;
@@ -23,6 +23,7 @@ cases![
     a_refused_swap_leaves_the_old_module_serving: M5;
     a_removed_module_answers_no_more: M5;
     an_adapter_without_routes_logs_one_error: E3 of adapter in hosts;
+    modules_without_routes_beside_a_manual_route_log_one_error: E3 of adapter;
     an_adapter_that_serves_without_a_route_logs_one_error: E3 without guest moves clock;
     an_adapter_connected_before_the_first_load_logs_no_error: E3 of adapter;
     an_adapter_with_only_manual_routes_logs_no_error: E3 without guest;
@@ -124,9 +125,23 @@ async fn an_adapter_without_routes_logs_one_error(harness: Harness) -> Result<()
     let errors = replay_errors(&harness);
     assert_eq!(errors.len(), 1, "{errors:?}");
     let error = errors.first().context("just counted")?;
-    for cause in [harness.adapter(), "no module", "no controllers", "older"] {
+    for cause in [harness.adapter(), "answers 404", "no controllers", "`db`", "older"] {
         assert!(error.contains(cause), "`{cause}` is not in: {error}");
     }
+    live.shutdown().await;
+    Ok(())
+}
+
+async fn modules_without_routes_beside_a_manual_route_log_one_error(harness: Harness) -> Result<()> {
+    let channel = Guest::new().channel(Channel::new("db").on("one", Program::new()));
+    let app = AppSpec::new()
+        .load("db", channel.build())
+        .register("GET", "/health", native);
+    let live = harness.start(app).await?;
+    let errors = replay_errors(&harness);
+    let [error] = &errors[..] else { bail!("{errors:?}") };
+    assert!(error.contains("registered by hand"), "{error}");
+    assert_eq!(live.get("/health").await?.text(), "native");
     live.shutdown().await;
     Ok(())
 }
@@ -137,7 +152,7 @@ async fn an_adapter_that_serves_without_a_route_logs_one_error(harness: Harness)
     assert_eq!(replay_errors(&harness), [""; 0]);
     let late = || {
         let lines = harness.logs().everywhere().into_iter();
-        lines.filter(|line| line.text.contains("no route for 10s")).count()
+        lines.filter(|line| line.text.contains("no module is loaded")).count()
     };
     time.advance(Duration::from_secs(9)).await;
     assert_eq!(late(), 0);

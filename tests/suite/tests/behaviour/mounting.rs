@@ -11,8 +11,10 @@ use hyper::body::Bytes;
 use pointwork::{App, ConnectOptions, Context, ServerRefused, StateDirectory};
 use pointwork_hyper::{Hyper, HyperLayer};
 use pointwork_suite::app::usual_options;
-use pointwork_suite::guest::{Controller, Guest, Program};
+use pointwork_suite::guest::{Channel, Controller, Guest, Program};
+use pointwork_suite::logs::Logs;
 use tower::{Layer as _, ServiceExt as _, service_fn};
+use tracing::Level;
 
 use crate::trials;
 
@@ -26,6 +28,7 @@ trials! {
     a_claim_with_a_parameter_is_refused,
     a_route_outside_the_prefix_is_shown_as_unavailable,
     an_adapter_is_connected_once,
+    modules_without_routes_are_told_unless_they_are_meant,
     in_front_of_itself_the_outer_one_answers,
     a_prefix_given_to_the_application_and_to_the_mount_doubles_the_path,
 }
@@ -226,6 +229,24 @@ async fn an_adapter_is_connected_once() -> Result<()> {
             "{}",
             pointwork_core::error_chain(&error)
         );
+    }
+    Ok(())
+}
+
+async fn modules_without_routes_are_told_unless_they_are_meant() -> Result<()> {
+    let logs = Logs::begin();
+    for (options, expected) in [
+        (ConnectOptions::new(), 1),
+        (ConnectOptions::new().without_module_routes(), 0),
+    ] {
+        let app = App::with_options(usual_options())?;
+        app.get("health", |_: Context| async { "well" })?;
+        let channel = Guest::new().channel(Channel::new("db").on("one", Program::new()));
+        let name = format!("meant-{expected}");
+        app.module(&name).bytes(&*channel.build()).load().await?;
+        app.connect_to(Hyper::new(), options)?;
+        let errors = logs.everywhere().into_iter().filter(|line| line.level == Level::ERROR);
+        assert_eq!(errors.filter(|line| line.text.contains(&name)).count(), expected);
     }
     Ok(())
 }
