@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::Body as HttpBody;
 
 use super::body::{Body, BodyError};
@@ -174,11 +174,16 @@ fn too_large(message: String, limit: &'static str, caller: Option<&Caller>) -> F
     Failure::of(FailureCode::TOO_LARGE, message)
 }
 
+/// Frames of a body are joined up to this length, in bytes. How a body is cut into frames is up to the client, and a module pays for each chunk.
+const JOINED: usize = 4096;
+
 /// Reads a request body chunk by chunk, in chunks of a size that the reader chooses.
 #[derive(Debug)]
 pub struct BodyReader {
     body: Body,
     rest: Bytes,
+    /// How the body ended behind `rest`.
+    end: Option<Result<(), BodyError>>,
     limits: BodyLimits,
     /// Reports once that the body is too long.
     caller: Option<Caller>,
@@ -193,12 +198,13 @@ impl BodyReader {
             _charges: [body.take_charge(), of_module],
             body,
             rest: Bytes::new(),
+            end: None,
             limits,
             caller: Some(caller),
         }
     }
 
-    /// The next chunk, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1.
+    /// The next chunk, 1 to `max` bytes, or `None` at the end. A `max` of 0 counts as 1. Short frames that have arrived come in one chunk.
     ///
     /// # Errors
     /// As the body's own: it broke off, or went over its limit.
@@ -214,17 +220,45 @@ impl BodyReader {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn poll_read(&mut self, cx: &mut TaskContext<'_>, max: usize) -> Poll<Result<Option<Bytes>, Failure>> {
-        while self.rest.is_empty() {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
-                return Poll::Ready(Ok(None));
-            };
-            let frame = frame.map_err(|error| self.failed(&error))?;
-            if let Ok(data) = frame.into_data() {
-                self.rest = data;
+        if self.rest.is_empty() {
+            ready!(self.poll_frames(cx));
+        }
+        if !self.rest.is_empty() {
+            let length = self.rest.len().min(max.max(1));
+            return Poll::Ready(Ok(Some(self.rest.split_to(length))));
+        }
+        if let Some(Err(error)) = self.end.take_if(|end| end.is_err()) {
+            return Poll::Ready(Err(self.failed(&error)));
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// Waits for data, and joins what has arrived; `end` is set at the end of the body.
+    fn poll_frames(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let mut joined = BytesMut::new();
+        while self.end.is_none() && self.rest.len().max(joined.len()) < JOINED {
+            match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Pending if self.rest.is_empty() => return Poll::Pending,
+                Poll::Pending => break,
+                Poll::Ready(None) => self.end = Some(Ok(())),
+                Poll::Ready(Some(Err(error))) => self.end = Some(Err(error)),
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    if self.rest.is_empty() {
+                        self.rest = data;
+                        continue;
+                    }
+                    if joined.is_empty() {
+                        joined.extend_from_slice(&self.rest);
+                    }
+                    joined.extend_from_slice(&data);
+                }
             }
         }
-        let length = self.rest.len().min(max.max(1));
-        Poll::Ready(Ok(Some(self.rest.split_to(length))))
+        if !joined.is_empty() {
+            self.rest = joined.freeze();
+        }
+        Poll::Ready(())
     }
 
     /// Reads to the end, within the limits of what may be held in memory. A body that `is_checked` was whole before.

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use bytes::Bytes;
+use futures_util::{FutureExt as _, stream};
 use http::{Method, StatusCode};
-use http_body_util::BodyExt as _;
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
 use pointwork_core::{
-    Body, BodyMode, BusOptions, Context, CrashKind, Failure, FailureCode, Handler, HandlerFuture, IntoReply as _,
-    RequestLimits, RouterOptions,
+    Body, BodyError, BodyMode, BusOptions, Context, CrashKind, Failure, FailureCode, Handler, HandlerFuture,
+    IntoReply as _, RequestLimits, RouterOptions,
 };
 
 use pointwork_core::adapter::BodyPump;
@@ -225,6 +227,33 @@ async fn a_streamed_body_may_be_longer_than_what_is_held_in_memory() {
     assert_eq!(stand.send(post("123456789".into())).await.1, "9");
     let body = chunks(std::iter::repeat_n("0123456789", 100));
     assert_eq!(stand.send(post(body)).await.1, "1000");
+}
+
+/// Reads chunk by chunk, and returns the length of each, and the failure at the end.
+async fn lengths(context: Context) -> Result<String, Failure> {
+    let mut reader = context.open_body()?;
+    let mut lengths = Vec::new();
+    loop {
+        match reader.read(10_000).await {
+            Ok(Some(chunk)) => lengths.push(chunk.len().to_string()),
+            Ok(None) => return Ok(lengths.join(" ")),
+            Err(failure) => return Ok(format!("{} {}", lengths.join(" "), failure.code())),
+        }
+    }
+}
+
+#[tokio::test]
+async fn short_frames_that_have_arrived_are_one_chunk() {
+    let (stand, _) = stand(BodyMode::Stream, lengths, |_| {});
+    let body = |frames: Vec<Result<Bytes, BodyError>>| {
+        let frames = frames.into_iter().map(|data| data.map(Frame::data));
+        post(Body::stream(StreamBody::new(stream::iter(frames))))
+    };
+    let frames = |count: usize, length: usize| (0..count).map(move |_| Ok(Bytes::from(vec![b'x'; length])));
+    assert_eq!(stand.send(body(frames(10_000, 1).collect())).await.1, "4096 4096 1808");
+    assert_eq!(stand.send(body(frames(2, 5_000).collect())).await.1, "5000 5000");
+    let broken = frames(3, 1).chain([Err(BodyError::Incomplete)]).collect();
+    assert_eq!(stand.send(body(broken)).await.1, "3 gone", "what came before the error");
 }
 
 #[tokio::test]

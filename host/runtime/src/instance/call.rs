@@ -133,7 +133,7 @@ pub(super) enum Late {
 
 impl<C: Call> Queued<C> {
     fn taken_by(&mut self, instance: &Arc<InstanceState>, now: Instant) {
-        self.held = Some(HeldPlaces::hold(self.call.history(), 1, now));
+        self.held = Some(HeldPlaces::hold(self.call.history(), now));
         // A call is taken once.
         let _ = self.shared.taken_by.set(instance.clone());
         instance.takes(self.call.history(), &self.shared);

@@ -91,7 +91,7 @@ pub(crate) enum Overload {
     Instances,
     /// The pool had no room for one in time.
     Pool,
-    /// Slow calls of the handler hold its share of the instances.
+    /// Other calls of the handler hold its share of the instances.
     Share,
     /// The queue for instances is full.
     Queue,
@@ -135,7 +135,7 @@ pub(crate) fn overloaded(pre: &ModulePre, overload: Overload) -> Crash {
         Overload::Share => (
             "instances",
             format!(
-                "slow calls of the handler hold {} of {} instances, the most that they may, and none of them ended within {:?}",
+                "calls of the handler hold {} of {} instances, the most that they may, and none of them ended within {:?}",
                 pre.handler_share().instances(),
                 pre.handler_share().of,
                 limits.queue_wait

@@ -41,8 +41,8 @@ async fn run<C: Call>(
 ) -> C::Output {
     let mut used = Duration::ZERO;
     let here = poll_fn(|cx| {
-        // Calls that crash often have no place on the server's threads.
-        if history.crashes_often() {
+        // The report of a crash takes long.
+        if history.crashed_lately() {
             return Poll::Ready(None);
         }
         // WASI waits with timers and sockets of tokio; the server's thread may have none.

@@ -22,7 +22,7 @@ use crate::guest::stream_permits::StreamPermit;
 use crate::scheduling::admission::InFlight;
 use crate::scheduling::call_history::CallHistory;
 use crate::scheduling::fibers::GuestWork;
-use crate::scheduling::held_places::HeldPlaces;
+use crate::scheduling::held_places::{HeldPlaces, RunningCall};
 use crate::scheduling::meter::is_slice_used;
 use crate::scheduling::threads::Threads;
 
@@ -96,7 +96,7 @@ impl SyncPool {
     async fn serve<C: Call>(&self, call: C) -> C::Output {
         let history = call.history().clone();
         let crashes = history.crashes_often();
-        let (slot, found) = match self.admit(call.streams(), &history).await {
+        let (slot, found, _running) = match self.admit(call.streams(), &history).await {
             Ok(admitted) => admitted,
             Err(overload) => return C::crashed(overloaded(&self.pre, overload)),
         };
@@ -107,8 +107,7 @@ impl SyncPool {
                 Err(error) => return C::crashed(trapped(&self.pre, Blame::Instantiation, &error, None)),
             },
         };
-        let places = self.pre.version.limits.in_flight;
-        match holding(instance.call(call, slot), &history, places, &self.pre.version.clock).await {
+        match holding(instance.call(call, slot), &history, &self.pre.version.clock).await {
             Ok(results) => {
                 let raised = instance.store.data_mut().take_raised();
                 self.keep(instance);
@@ -121,19 +120,18 @@ impl SyncPool {
         }
     }
 
-    /// The slot of a call that streams, and the instance or room for it.
-    async fn admit(
+    /// The slot of a call that streams, the instance or room for it, and what counts it.
+    async fn admit<'a>(
         &self,
         streams: bool,
-        history: &Arc<CallHistory>,
-    ) -> Result<(Option<StreamPermit>, Found), Overload> {
+        history: &'a Arc<CallHistory>,
+    ) -> Result<(Option<StreamPermit>, Found, RunningCall<'a>), Overload> {
         let mut slot = None;
-        if self.is_inner || !(history.places().are_awaited() || self.is_taken_by(history)) {
+        if self.is_inner || !(history.places().are_awaited() || self.is_taken_by(history, 0)) {
             slot = Some(self.pre.version.streams.take_if(streams).await?);
             let is_first = self.waiting.load(Ordering::SeqCst) == 0;
-            let found = is_first.then(|| self.find(history.crashes_often())).flatten();
-            if let Some(found) = found {
-                return Ok((slot.flatten(), found));
+            if let Some((found, running)) = is_first.then(|| self.find_for(history)).flatten() {
+                return Ok((slot.flatten(), found, running));
             }
         }
         let limits = &self.pre.version.limits;
@@ -149,20 +147,20 @@ impl SyncPool {
             loop {
                 // Before its slot: calls that wait for their handler would have the slots of others.
                 if let Some(turn) = &turn {
-                    turn.until_free(|| self.is_taken_by(history)).await;
+                    turn.until_free(|| self.is_taken_by(history, 0)).await;
                 }
                 let with_slot = match slot.take() {
                     Some(slot) => slot,
                     None => self.pre.version.streams.take_if(streams).await?,
                 };
-                if let Some(found) = self.wait_in_line(history).await {
-                    return Ok((with_slot, found));
+                if let Some((found, running)) = self.wait_in_line(history).await {
+                    return Ok((with_slot, found, running));
                 }
             }
         };
         let found = within(&*self.threads, self.threads.now() + limits.queue_wait, finding).await;
         found.unwrap_or_else(|| {
-            Err(if self.is_taken_by(history) {
+            Err(if self.is_taken_by(history, 0) {
                 Overload::Share
             } else if self.permits.available_permits() == 0 {
                 Overload::Instances
@@ -172,28 +170,47 @@ impl SyncPool {
         })
     }
 
-    /// Waits behind one call of each other handler. `None` if slow calls of the handler have got its share in the meantime.
-    async fn wait_in_line(&self, history: &CallHistory) -> Option<Found> {
+    /// Waits behind one call of each other handler. `None` if other calls of the handler have got its share in the meantime.
+    async fn wait_in_line<'a>(&self, history: &'a CallHistory) -> Option<(Found, RunningCall<'a>)> {
         let _waiting = CountedWait::new(&self.waiting);
         let _first = self.line.lock().await;
         loop {
             let freed = self.pre.tenancy.next_freed();
-            if self.is_taken_by(history) {
+            if self.is_taken_by(history, 0) {
                 return None;
             }
-            if let Some(found) = self.find(history.crashes_often()) {
+            if let Some(found) = self.find_for(history) {
                 return Some(found);
             }
             freed.wait().await;
         }
     }
 
-    /// Whether slow calls of a handler hold as many instances as they may.
-    fn is_taken_by(&self, history: &CallHistory) -> bool {
+    /// Whether other calls of a handler have as many instances as they may. `own` is 1 for a call that is counted, otherwise 0.
+    fn is_taken_by(&self, history: &CallHistory, own: usize) -> bool {
         let share = self.pre.handler_share();
         let limit = self.pre.version.limits.instances;
         let exist = limit.saturating_sub(self.permits.available_permits());
-        !self.is_inner && share.can_be_held(exist) && history.holds_its_share(share, self.threads.now())
+        !self.is_inner && share.can_be_held(exist) && history.has_its_instances(share, self.threads.now(), own)
+    }
+
+    /// An instance for a call of a handler, unless other calls of the handler have its share. Calls that arrive at the same time all see
+    /// that the share is free: each is counted, takes an instance, and looks again.
+    fn find_for<'a>(&self, history: &'a CallHistory) -> Option<(Found, RunningCall<'a>)> {
+        let running = HeldPlaces::run(history);
+        let found = self.find(history.crashes_often())?;
+        if !self.is_taken_by(history, 1) {
+            return Some((found, running));
+        }
+        if let Found::Idle(instance) = found {
+            self.put_back(instance);
+        }
+        None
+    }
+
+    fn put_back(&self, instance: SyncInstance) {
+        self.idle.local().lock().push(instance);
+        self.pre.tenancy.tell();
     }
 
     /// An instance for a call. A call that is likely to crash gets one that serves no other call: idle ones are left to the
@@ -239,8 +256,7 @@ impl SyncPool {
         let is_used_up = has_grown || instance.single_use || instance.served >= self.pre.version.limits.reuse;
         if !is_used_up && !self.pre.is_retired() && !self.pre.tenancy.is_wanted() {
             instance.idle_since = self.threads.now();
-            self.idle.local().lock().push(instance);
-            self.pre.tenancy.tell();
+            self.put_back(instance);
         }
     }
 
@@ -255,18 +271,13 @@ impl SyncPool {
 }
 
 /// Runs a call, which holds its instance from the first time that the call does not end at once.
-async fn holding<T>(
-    calling: impl Future<Output = T>,
-    history: &Shard<Arc<CallHistory>>,
-    places: usize,
-    clock: &Clock,
-) -> T {
+async fn holding<T>(calling: impl Future<Output = T>, history: &Shard<Arc<CallHistory>>, clock: &Clock) -> T {
     let mut calling = pin!(calling);
     let (mut held, mut slices) = (None, 0_u32);
     poll_fn(|cx| {
         let polled = calling.as_mut().poll(cx);
         if polled.is_pending() {
-            held.get_or_insert_with(|| HeldPlaces::hold(history, places, clock.now()));
+            held.get_or_insert_with(|| HeldPlaces::hold(history, clock.now()));
             slices += u32::from(is_slice_used());
             if slices > 1 {
                 history.computed_long();

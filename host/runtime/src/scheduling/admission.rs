@@ -150,9 +150,13 @@ impl Admission {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call of a handler or listener ended without a crash.
+    /// A call of a handler or listener ended without a crash or an exception.
     pub(crate) fn succeeded(&self, history: &CallHistory) {
         history.ended.succeeded();
+        self.ended_without_crash(history);
+    }
+
+    fn ended_without_crash(&self, history: &CallHistory) {
         if history.breaker.succeeded() {
             tracing::info!(
                 module = &*self.module,
@@ -188,6 +192,7 @@ impl Admission {
         if !is_of_client {
             history.ended.failed();
         }
+        self.ended_without_crash(history);
     }
 
     /// A call crashed; the handler or listener at fault is known. A breaker that this opens is reported as `server:crashed`.

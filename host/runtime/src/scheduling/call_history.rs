@@ -70,6 +70,8 @@ pub(crate) struct HandlerHistory {
     loops: AtomicU32,
     /// The number of ticks for which calls still count as crashing often.
     crashing: AtomicU32,
+    /// The number of ticks for which the last crash is remembered.
+    crashed: AtomicU32,
     /// The number of ticks for which calls still count as computing for long.
     computing: AtomicU32,
     /// The number of ticks for which the handler still counts as called.
@@ -97,6 +99,7 @@ impl HandlerHistory {
     /// A call crashed. Returns whether this opened the circuit breaker.
     pub(crate) fn crashed(&self) -> Option<Opened> {
         self.crashes.fetch_add(1, Ordering::Relaxed);
+        self.crashed.store(MEMORY, Ordering::Relaxed);
         self.breaker.crashed()
     }
 
@@ -129,6 +132,12 @@ impl HandlerHistory {
         self.crashing.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether a call crashed in the last ten seconds. The report of a crash reads the debug information of the component, up to some 100 ms:
+    /// such a call has no place on the server's threads.
+    pub(crate) fn crashed_lately(&self) -> bool {
+        self.crashed.load(Ordering::Relaxed) > 0
+    }
+
     /// A call computed for longer than one time slice.
     pub(crate) fn computed_long(&self) {
         self.computing.store(MEMORY, Ordering::Relaxed);
@@ -143,6 +152,11 @@ impl HandlerHistory {
     /// Whether slow calls hold as many places in instances as they may, so that the next call has to wait.
     pub(crate) fn holds_its_share(&self, share: HandlerShare, now: Instant) -> bool {
         self.places.are_taken(share, now, self.computes_long())
+    }
+
+    /// Whether other calls of the synchronous form have as many instances as they may. `own` is 1 for a call that is counted, otherwise 0.
+    pub(crate) fn has_its_instances(&self, share: HandlerShare, now: Instant, own: usize) -> bool {
+        self.places.instances_are_taken(share, now, self.computes_long(), own)
     }
 
     /// The places in instances that the calls hold.
@@ -171,6 +185,7 @@ impl HandlerHistory {
             decrease(&self.loops);
         }
         decrease(&self.computing);
+        decrease(&self.crashed);
         let calls = self.calls.all().map(|calls| calls.load(Ordering::Relaxed)).sum();
         let now = (calls, self.crashes.load(Ordering::Relaxed));
         let last = std::mem::replace(&mut *self.last.lock(), now);

@@ -1,5 +1,6 @@
-//! The places in instances that the calls of one handler or listener hold. A handler whose calls are slow gets no more than three
-//! quarters of the instances of its module, so that the others go on (spec E7).
+//! The places in instances that the calls of one handler or listener hold. A handler gets no more than three quarters of the instances of its
+//! module, so that the others go on (spec E7): a handler whose calls are slow, and in the synchronous form every handler of a module
+//! with four instances or more. There a burst of calls would have all instances before one of the calls is slow.
 //!
 //! The thresholds are absolute: relative ones could be trained by an attacker, whose calls would make slow what is slow elsewhere.
 
@@ -16,10 +17,16 @@ use crate::scheduling::call_history::CallHistory;
 /// A call that is older makes its handler slow.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// See the [module](self). A call of the synchronous form holds all places of its instance, one of the asynchronous form a single place.
+/// From so many instances on, a handler of the synchronous form never has all of them.
+const STRICT: usize = 4;
+
+/// See the [module](self).
 #[derive(Default)]
 pub(crate) struct HeldPlaces {
-    held: Sharded<Mutex<Vec<Held>>>,
+    /// When each call began to hold its place. A call of the synchronous form that ends at once holds none.
+    held: Sharded<Mutex<Vec<Instant>>>,
+    /// The number of calls of the synchronous form that have an instance.
+    running: Sharded<AtomicUsize>,
     /// Held by the first of the calls that wait until their handler has a place.
     line: Line<()>,
     /// The number of calls that wait for an instance.
@@ -27,19 +34,19 @@ pub(crate) struct HeldPlaces {
     freed: Notify,
 }
 
-/// What one call holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Held {
-    since: Instant,
-    places: usize,
-}
-
-/// Places that a call holds until it is dropped.
+/// A place that a call holds until it is dropped.
 pub(crate) struct HeldPlace {
     history: Shard<Arc<CallHistory>>,
-    /// The shard that counts them.
-    shard: Shard<Mutex<Vec<Held>>>,
-    held: Held,
+    /// The shard that counts it.
+    shard: Shard<Mutex<Vec<Instant>>>,
+    since: Instant,
+}
+
+/// Counts a call of the synchronous form that has an instance, until it is dropped.
+pub(crate) struct RunningCall<'a> {
+    history: &'a CallHistory,
+    /// The shard that counts it.
+    shard: &'a AtomicUsize,
 }
 
 /// The part of a module's instances that a handler with slow calls may hold.
@@ -74,28 +81,58 @@ impl HandlerShare {
 }
 
 impl HeldPlaces {
-    /// A call of that history takes places.
-    pub(crate) fn hold(history: &Shard<Arc<CallHistory>>, places: usize, since: Instant) -> HeldPlace {
+    /// A call of that history takes a place.
+    pub(crate) fn hold(history: &Shard<Arc<CallHistory>>, since: Instant) -> HeldPlace {
         let shard = history.places.held.local().clone();
-        let held = Held { since, places };
-        shard.lock().push(held);
+        shard.lock().push(since);
         HeldPlace {
             history: history.clone(),
             shard,
-            held,
+            since,
         }
+    }
+
+    /// Counts a call of the synchronous form, which is to have an instance.
+    pub(crate) fn run(history: &CallHistory) -> RunningCall<'_> {
+        let shard = &**history.places.running.local();
+        shard.fetch_add(1, Ordering::SeqCst);
+        RunningCall { history, shard }
     }
 
     /// Whether the calls hold as many places as slow calls may, and one of them is older than [`SLOW`], or they `compute_long`.
     pub(super) fn are_taken(&self, share: HandlerShare, now: Instant, compute_long: bool) -> bool {
-        let (mut places, mut is_slow) = (0, compute_long);
-        for held in self.held.all() {
-            for held in held.lock().iter() {
-                places += held.places;
-                is_slow |= now.saturating_duration_since(held.since) > SLOW;
-            }
+        let places = self.held.all().map(|held| held.lock().len()).sum::<usize>();
+        places >= share.places() && (compute_long || self.are_old(now))
+    }
+
+    /// Whether other calls of the synchronous form have as many instances as they may. `own` is 1 for a call that is counted, otherwise 0.
+    pub(super) fn instances_are_taken(
+        &self,
+        share: HandlerShare,
+        now: Instant,
+        compute_long: bool,
+        own: usize,
+    ) -> bool {
+        let running = self
+            .running
+            .all()
+            .map(|running| running.load(Ordering::SeqCst))
+            .sum::<usize>();
+        running >= share.instances() + own && (share.of >= STRICT || compute_long || self.are_old(now))
+    }
+
+    /// Whether a call is older than [`SLOW`].
+    fn are_old(&self, now: Instant) -> bool {
+        let is_old = |since: &Instant| now.saturating_duration_since(*since) > SLOW;
+        self.held.all().any(|held| held.lock().iter().any(is_old))
+    }
+
+    /// Tells a call that waits that another one has ended.
+    fn tell(&self) {
+        fence(Ordering::SeqCst);
+        if self.are_awaited() {
+            self.freed.notify_one();
         }
-        is_slow && places >= share.places()
     }
 
     /// Whether calls wait for an instance.
@@ -151,14 +188,18 @@ impl Drop for HeldPlace {
     fn drop(&mut self) {
         let mut held = self.shard.lock();
         // Equal ones are one like the other.
-        if let Some(at) = held.iter().position(|held| *held == self.held) {
+        if let Some(at) = held.iter().position(|since| *since == self.since) {
             held.swap_remove(at);
         }
         drop(held);
-        fence(Ordering::SeqCst);
-        if self.history.places.are_awaited() {
-            self.history.places.freed.notify_one();
-        }
+        self.history.places.tell();
+    }
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        self.shard.fetch_sub(1, Ordering::SeqCst);
+        self.history.places.tell();
     }
 }
 
@@ -201,13 +242,13 @@ mod tests {
         let (time, history) = (TestClock::new(), history());
         let share = share(4, 1);
         let now = || time.clock().now();
-        let held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, 1, now())).collect();
+        let held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, now())).collect();
         assert!(!history.holds_its_share(share, now()), "none is slow");
         time.advance_blocking(SLOW);
         assert!(!history.holds_its_share(share, now()), "not yet");
         time.advance_blocking(Duration::from_millis(1));
         assert!(history.holds_its_share(share, now()));
-        let further = HeldPlaces::hold(&history, 1, now());
+        let further = HeldPlaces::hold(&history, now());
         drop(held);
         assert!(!history.holds_its_share(share, now()), "one is left");
         drop(further);
@@ -218,10 +259,25 @@ mod tests {
         let (time, history) = (TestClock::new(), history());
         let share = share(4, 8);
         let now = || time.clock().now();
-        let _held: Vec<_> = (0..3).map(|_| HeldPlaces::hold(&history, 8, now())).collect();
+        let _held: Vec<_> = (0..24).map(|_| HeldPlaces::hold(&history, now())).collect();
         assert!(!history.holds_its_share(share, now()));
         history.computed_long();
         assert!(history.holds_its_share(share, now()));
+    }
+
+    #[test]
+    fn a_burst_never_has_all_instances_of_four_or_more() {
+        let (time, history) = (TestClock::new(), history());
+        let now = || time.clock().now();
+        let taken = |of, own| history.has_its_instances(share(of, 1), now(), own);
+        let running: Vec<_> = (0..3).map(|_| HeldPlaces::run(&history)).collect();
+        assert!(taken(4, 0), "a fourth has to wait");
+        assert!(!taken(4, 1), "the third may go on");
+        assert!(!taken(3, 0), "of three, a burst may have all");
+        history.computed_long();
+        assert!(taken(3, 0));
+        drop(running);
+        assert!(!taken(3, 0));
     }
 
     #[test]
@@ -229,7 +285,7 @@ mod tests {
         let (time, history) = (TestClock::new(), history());
         let share = share(1, 1);
         history.computed_long();
-        let held = HeldPlaces::hold(&history, 1, time.clock().now());
+        let held = HeldPlaces::hold(&history, time.clock().now());
         let taken = || history.holds_its_share(share, time.clock().now());
         let turn = async || {
             let turn = history.places.turn().await;

@@ -202,7 +202,8 @@ async fn figure(what: &str) -> Result<f64> {
                 Ok(Payload::null())
             }
         })?;
-    let limits = ModuleLimits::new().instances(IN_FLIGHT);
+    // A handler has three quarters of them.
+    let limits = ModuleLimits::new().instances(2 * IN_FLIGHT);
     let limits = limits.queue_wait(LONG).deadline(LONG);
     let mut module = ModuleOptions::new().limits(limits);
     if what == "new" {

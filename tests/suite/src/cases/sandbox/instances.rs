@@ -27,6 +27,7 @@ cases![
     a_handler_that_crashes_often_leaves_the_instances_to_the_others: A1, E1 moves clock;
     a_handler_that_crashes_often_shares_no_instance [RustAsync]: A1, E1, H1 moves clock;
     slow_calls_leave_a_quarter_of_the_instances_to_other_routes: A1, E7 moves clock;
+    a_burst_leaves_a_quarter_of_the_instances_to_other_routes: E7;
     bodies_of_an_instance_fit_its_memory_together: A1, H25;
     an_instance_that_has_grown_is_replaced: A1, H25;
     instances_go_away_when_they_are_idle: A1 moves clock;
@@ -285,6 +286,28 @@ async fn slow_calls_leave_a_quarter_of_the_instances_to_other_routes(harness: Ha
         }
         live.shutdown().await;
     }
+    Ok(())
+}
+
+async fn a_burst_leaves_a_quarter_of_the_instances_to_other_routes(harness: Harness) -> Result<()> {
+    let gate = watch::Gate::new();
+    let options = ModuleOptions::new().limits(ModuleLimits::new().instances(8));
+    let live = harness.start(counting(Flavor::Module, options, &gate)).await?;
+    let client = *live;
+    let held: Vec<_> = (0..12)
+        .map(|_| tokio::spawn(async move { client.get("/held").await }))
+        .collect();
+    gate.arrived(6).await?;
+    until("the others wait", || {
+        status(&live).is_ok_and(|status| status.usage.waiting == 6)
+    })
+    .await?;
+    counts(&live, &["1", "2", "3"]).await?;
+    gate.open();
+    for held in held {
+        assert_eq!(held.await??.status, 200);
+    }
+    live.shutdown().await;
     Ok(())
 }
 

@@ -204,7 +204,7 @@ async fn clients_that_go_away_leave_nothing_behind(harness: Harness) -> Result<(
         let gate = watch::Gate::new();
         let time = TestClock::new();
         let live = full(&harness, form, &gate, &time, |limits| {
-            limits.instances = 4;
+            limits.instances = 3;
             limits.idle = Duration::from_secs(1);
             limits.deadline = Some(WAIT);
             limits.queue_wait = Duration::from_secs(60);
@@ -217,8 +217,8 @@ async fn clients_that_go_away_leave_nothing_behind(harness: Harness) -> Result<(
             connection.write(&request).await?;
             connections.push(connection);
         }
-        gate.arrived(4).await?;
-        waiting(&live, 8).await?;
+        gate.arrived(3).await?;
+        waiting(&live, 9).await?;
         drop(connections);
         watch::advance_until(&time, "nothing is left", || {
             status(&live).is_ok_and(|status| {
