@@ -323,13 +323,33 @@ mod tests {
     use pointwork_core::{Bus, BusOptions, Clock};
 
     use super::*;
+    use crate::scheduling::call_history::Callee;
     use crate::scheduling::threads::Threads;
+
+    fn admission(breaker: &Breaker) -> Arc<Admission> {
+        let bus = Bus::new(Arc::new(Threads::start(Clock::real()).unwrap()), BusOptions::new());
+        Arc::new(Admission::new(&"shop".into(), breaker, &Trial::new(), bus.caller()))
+    }
+
+    #[test]
+    fn an_exception_between_crashes_breaks_their_row() {
+        let admission = admission(&Breaker::new().crashes(3));
+        let history = admission
+            .histories()
+            .uncounted(Callee::Handler(0), || "handler".to_owned());
+        for _ in 0..4 {
+            admission.crashed(&history);
+            admission.crashed(&history);
+            admission.raised(&history, false);
+        }
+        assert!(admission.admit(&history).is_ok());
+        (0..3).for_each(|_| admission.crashed(&history));
+        assert!(admission.admit(&history).is_err());
+    }
 
     #[test]
     fn a_gauge_falls_when_its_guard_is_dropped() {
-        let bus = Bus::new(Arc::new(Threads::start(Clock::real()).unwrap()), BusOptions::new());
-        let (breaker, trial) = (Breaker::new(), Trial::new());
-        let admission = Arc::new(Admission::new(&"shop".into(), &breaker, &trial, bus.caller()));
+        let admission = admission(&Breaker::new());
         let (call, instance) = (admission.admit(&CallHistory::default()), admission.instance());
         let history = Arc::default();
         let waiting = admission.wait(&history, 1);
