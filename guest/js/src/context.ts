@@ -130,7 +130,10 @@ export class Context<Events = AnyEvents> {
     return (this._query ??= searchParams(this.open.query() ?? ''));
   }
 
-  /** The query as the client sent it, without the `?`; `undefined` if there was no `?`. */
+  /**
+   * The query as the client sent it, without the `?`; `undefined` if there was no `?`. `new URLSearchParams` of this text would remove a
+   * second `?`, which belongs to the first name: `query` has the fields.
+   */
   get search(): string | undefined {
     return this.open.query() ?? undefined;
   }

@@ -41,7 +41,8 @@ function split(text: string, source: FieldSource): string[] {
 /** The query as browsers read it: what is not UTF-8 is replaced. */
 export function searchParams(query: string): URLSearchParams {
   split(query, 'query');
-  const all = new URLSearchParams(query);
+  // The constructor removes one leading `?`. A `?` of the query itself is a character of the first name.
+  const all = new URLSearchParams(`?${query}`);
   const names = [...all.keys()];
   for (const name of names) expectName(name, 'query');
   expectNames(names, 'query');

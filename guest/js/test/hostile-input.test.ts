@@ -36,6 +36,7 @@ class Read {
     return found;
   }
   @Get('query') query(ctx: Context): unknown { return ctx.query.size; }
+  @Get('pairs') pairs(ctx: Context): unknown { return [...ctx.query]; }
   @Get('object') object(ctx: Context): Promise<unknown> { return ctx.readQuery(any); }
   @Get('called') called(ctx: Context): unknown { return ctx.call('db:look'); }
   @Get('half') half(): unknown { return Reply.json({ '\ud800': ['a\udfff', '\\ud800', '\u{1f600}'] }); }
@@ -77,6 +78,18 @@ test('a form and a query have 100,000 fields at most', async () => {
 test('a name that occurs more than once has all its values', async () => {
   assert.deepEqual(await told('fields', FORM, 'a=1&b=2&a=3&c&a=4&constructor=5&toString=6'), [200, '{"a":["1","3","4"],"b":"2","c":"","constructor":"5","toString":"6"}']);
   assert.deepEqual(await asked('object?a=1&a=%C3%A4+b%'), [200, '{"a":["1","ä b%"]}']);
+});
+
+test('a `?` at the beginning of a query or a form belongs to the first name', async () => {
+  for (const text of ['?a=1&b=2', '??a=1&?b=2', '?__proto__=1', '?']) {
+    const pairs = text.split('&').map((pair) => [pair.split('=')[0] ?? '', pair.split('=')[1] ?? '']);
+    const [list, object] = [JSON.stringify(pairs), JSON.stringify(Object.fromEntries(pairs))];
+    assert.deepEqual([await asked(`pairs?${text}`), await asked(`object?${text}`)], [[200, list], [200, object]], text);
+    assert.deepEqual([await told('form', FORM, text), await told('fields', FORM, text)], [[200, list], [200, object]], text);
+    assert.deepEqual(await told('data', FORM, text), [200, JSON.stringify(pairs.map(([name]) => name))], text);
+  }
+  assert.deepEqual(await asked('pairs?a=?'), [200, '[["a","?"]]']);
+  assert.deepEqual(await asked('pairs?'), [200, '[]']);
 });
 
 test('the names and values of the platform are found by an index', () => {
