@@ -3,8 +3,10 @@ import { expectCharset, expectName, withoutMark } from './fields.js';
 import { essence, parameters } from './header.js';
 import { fromUtf8, utf8, binaryText } from './platform/utf8.js';
 
-/** The longest boundary, as RFC 2046 says, and the longest head of a part. */
+/** The longest boundary, as RFC 2046 says. */
 const LONGEST_BOUNDARY = 70;
+
+/** The most bytes from the end of the previous part, or from the beginning of the body, to the end of a head. So a preamble counts. */
 const LONGEST_HEAD = 64 * 1024;
 
 /** The most parts of a body: a part may have no more than its head, which takes far longer to read than to send. */
@@ -148,24 +150,23 @@ function parameter(header: string, name: string): string | undefined {
 export async function* readParts(chunks: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Part> {
   const source = new Source(chunks[Symbol.asyncIterator]());
   const delimiter = new Needle(`\r\n--${boundary}`);
-  // The first delimiter may begin the body, without the line break.
-  source.buffer = utf8('\r\n');
-  await skip(source, delimiter);
+  await skipPreamble(source, delimiter);
+  let previousEnd = 0;
   for (let count = 1; await begins(source); count += 1) {
     if (count > MOST_PARTS) throw new PayloadTooLargeException(`body: there are too many parts, expected ${MOST_PARTS} at most`);
-    const headers = await readHead(source);
+    const headers = await readHead(source, previousEnd + LONGEST_HEAD);
     const content = readContent(source, delimiter);
     yield new Part(headers, content);
     for await (const _ of content) {
       // The handler did not want it.
     }
+    previousEnd = source.position;
   }
 }
 
-async function skip(source: Source, delimiter: Needle): Promise<void> {
-  for await (const _ of readContent(source, delimiter)) {
-    // A preamble is for readers that do not know the format.
-  }
+/** A preamble is for readers that do not know the format. */
+async function skipPreamble(source: Source, delimiter: Needle): Promise<void> {
+  for await (const _ of readContent(source, delimiter)) if (source.position > LONGEST_HEAD) throw endlessHead();
 }
 
 /** Whether another part follows a delimiter: `--` ends the body, padding and a line break begin a part. */
@@ -183,13 +184,15 @@ async function begins(source: Source): Promise<boolean> {
   }
 }
 
-async function readHead(source: Source): Promise<Map<string, string>> {
+/** Reads a head whose end is expected within `limit` bytes of the body. */
+async function readHead(source: Source, limit: number): Promise<Map<string, string>> {
+  const most = Math.max(0, limit - source.position);
   let end: number;
   // A head may arrive byte by byte: what was searched is not searched again.
   let from = 0;
-  while ((end = CRLF2.indexIn(source.buffer, from)) < 0) {
+  while ((end = CRLF2.indexIn(source.buffer.subarray(0, most), from)) < 0) {
+    if (source.buffer.length >= most) throw endlessHead();
     from = Math.max(0, source.buffer.length - CRLF2.length + 1);
-    if (source.buffer.length > LONGEST_HEAD) throw new BadRequestException(`body: the head of a part has more than ${LONGEST_HEAD} bytes`);
     await source.more();
   }
   const text = fromUtf8(await source.take(end + CRLF2.length));
@@ -232,8 +235,10 @@ function readContent(source: Source, delimiter: Needle): Content {
 }
 
 class Source {
-  /** What was read and not taken. */
-  buffer: Uint8Array = new Uint8Array(0);
+  /** What was read and not taken. The first delimiter may begin the body without its line break, which precedes the body here. */
+  buffer: Uint8Array = utf8('\r\n');
+  /** The offset of `buffer` in the body. */
+  position = -2;
   /** Has room for more than `buffer`, which is a part of it, so that not every chunk copies the ones before. */
   #store: Uint8Array = new Uint8Array(0);
   readonly #chunks: AsyncIterator<Uint8Array>;
@@ -265,8 +270,13 @@ class Source {
     while (this.buffer.length < count) await this.more();
     const taken = this.buffer.subarray(0, count);
     this.buffer = this.buffer.subarray(count);
+    this.position += count;
     return taken;
   }
+}
+
+function endlessHead(): BadRequestException {
+  return new BadRequestException(`body: a part has no end of its head within ${LONGEST_HEAD} bytes`);
 }
 
 function malformed(expected: string): BadRequestException {

@@ -145,6 +145,43 @@ test('a part that arrives byte by byte is read as one that arrives at once', asy
   assert.deepEqual(found, [`a=${'y'.repeat(500)}`, 'b=z']);
 });
 
+test('the end of a head is within 64 KiB of the previous part, or of the beginning of the body', async () => {
+  const most = 64 * 1024;
+  const problem = [400, `body: a part has no end of its head within ${most} bytes`];
+  const part = `--b\r\n${named('b', 'z'.repeat(2 * most))}\r\n--b`;
+  // Each has `length` bytes up to the end of a head.
+  const inHead = (before: string, length: number): string => `${before}x: ${'x'.repeat(length - `${before}x: \r\n${named('a')}`.length)}\r\n${named('a')}`;
+  const inPreamble = (length: number): string => `${'p'.repeat(length - `\r\n--b\r\n${named('a')}`.length)}\r\n--b\r\n${named('a')}`;
+  const bodies: ((length: number) => string)[] = [
+    (length) => inHead('--b\r\n', length),
+    (length) => inHead('preamble\r\n--b\r\n', length),
+    (length) => part + inHead('\r\n', length),
+    (length) => inPreamble(length),
+  ];
+  const end = 'y\r\n--b--\r\n';
+  for (const [at, body] of bodies.entries()) {
+    assert.equal((await told('data', MULTIPART, body(most) + end))[0], 200, String(at));
+    for (const longer of [most + 1, most + 100, 20 * most]) assert.deepEqual(await told('data', MULTIPART, body(longer) + end), problem, `${at}: ${longer}`);
+  }
+  for (const unit of ['p', '\r\n', '\r\n--']) assert.deepEqual(await told('data', MULTIPART, unit.repeat(2 * most)), problem, unit);
+  // The sizes of the chunks depend on the network.
+  for (const size of [100, 16 * 1024, 100_000]) {
+    const read = async (text: string): Promise<string[]> => {
+      const whole = new TextEncoder().encode(text);
+      async function* chunks(): AsyncGenerator<Uint8Array> {
+        for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size);
+      }
+      const names: string[] = [];
+      for await (const { name } of readParts(chunks(), 'b')) names.push(name);
+      return names;
+    };
+    for (const [at, body] of bodies.entries()) {
+      assert.equal((await read(body(most) + end)).at(-1), 'a', `${at}: ${size}`);
+      await assert.rejects(read(body(most + 1) + end), new RegExp(`^BadRequestException: ${String(problem[1])}$`), `${at}: ${size}`);
+    }
+  }
+});
+
 test('the search for a boundary reads each byte three times at most, whatever the boundary and the content are', () => {
   const length = 4_000;
   for (const boundary of ['b', 'b'.repeat(70), '-'.repeat(70), `${'ab'.repeat(34)}a`, '----WebKitFormBoundary7MA4YWxkTrZu0gW']) {
