@@ -1,5 +1,6 @@
 import type { Context } from './context.js';
-import { DEFERRED, Reply } from './reply.js';
+import { isThenable } from './host.js';
+import { DEFERRED, isResponse, Reply } from './reply.js';
 
 /** A guard: a class as in NestJS, or a function. */
 export type Guard = GuardClass | GuardFunction;
@@ -42,12 +43,13 @@ export function isGuardClass(guard: Guard): guard is GuardClass {
 
 /**
  * Whether the value of a guard lets its request pass. Objects that are no values are errors: they count as true, and their authors meant
- * something else, such as a refusal.
+ * something else, such as a refusal. A boxed primitive counts as the primitive.
  */
 export function isPass(value: unknown, name: string): boolean {
   if (!value) return false;
   if (typeof value !== 'object' && typeof value !== 'function') return value !== DEFERRED;
   if (value instanceof Error) throw value;
+  if (value instanceof Boolean || value instanceof Number || value instanceof String || value instanceof BigInt) return Boolean(value.valueOf());
   const wrong = notAValue(value as Record<PropertyKey, unknown>);
   if (wrong !== undefined) throw new TypeError(`the guard \`${name}\` returned ${wrong}`);
   return true;
@@ -55,10 +57,19 @@ export function isPass(value: unknown, name: string): boolean {
 
 function notAValue(value: Record<PropertyKey, unknown>): string | undefined {
   if (typeof value === 'function') return 'a function, expected its result: call it';
-  if (value instanceof Reply || value instanceof Response) return 'a reply, expected `true` or a value: throw an `HttpException`, or return the reply of an interceptor';
+  if (value instanceof Reply || isResponse(value)) return 'a reply, expected `true` or a value: throw an `HttpException`, or return the reply of an interceptor';
   if (value[DEFERRED]) return 'the context, expected `true` or a value';
-  if (value instanceof Boolean) return 'an object of `Boolean`, expected `true` or `false`';
-  if (typeof value['next'] === 'function' && (Symbol.iterator in value || Symbol.asyncIterator in value)) return 'a generator, whose code did not run: write the guard without `*`';
-  if (typeof value['subscribe'] === 'function' && typeof value['pipe'] === 'function') return 'an Observable, expected a promise, as by `firstValueFrom`';
+  if (Array.isArray(value) && value.some(isThenable)) return 'an array that contains a promise, expected `true` or a value, as by `(await Promise.all(…)).every(Boolean)`';
+  const isIterator = typeof value['next'] === 'function';
+  const isAsyncIterable = Symbol.asyncIterator in value;
+  const isIterable = isAsyncIterable || Symbol.iterator in value;
+  if (isIterator && isIterable) return 'a generator, whose code did not run: write the guard without `*`';
+  if (isIterator || isAsyncIterable || (isIterable && !isCollection(value))) return 'an iterator or iterable, whose items were not read, expected `true` or a value, such as an array of the items';
+  if (typeof value['subscribe'] === 'function') return 'an Observable, expected a promise, as by `firstValueFrom`';
   return undefined;
+}
+
+/** Whether an iterable holds its items, as arrays, maps, sets, headers and forms do. Other iterables make their items when code reads them. */
+function isCollection(value: object): boolean {
+  return 'length' in value || 'size' in value || 'get' in value;
 }

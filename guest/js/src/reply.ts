@@ -143,7 +143,7 @@ interface ResponseLike {
   pieces?: Pieces;
 }
 
-function isResponse(value: object): value is ResponseLike {
+export function isResponse(value: object): value is ResponseLike {
   const response = value as Partial<ResponseLike>;
   return typeof response.status === 'number' && typeof response.arrayBuffer === 'function' && typeof response.headers?.forEach === 'function';
 }

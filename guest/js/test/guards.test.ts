@@ -9,18 +9,21 @@ import { run } from './ran.js';
 
 /** A controller with a handler `g0`, `g1` … behind each guard. */
 function behind(guards: readonly string[]): string {
-  const methods = guards.map((guard, at) => `@Get('g${at}') @UseGuards(${guard}) g${at}(ctx) { ran.push(${at}); return { value: ctx.guarded(Object.values(used)[${at}]) }; }`);
+  const methods = guards.map((guard, at) => `@Get('g${at}') @UseGuards(${guard}) g${at}(ctx) { ran.push(${at}); return { value: typeof ctx.guarded(Object.values(used)[${at}]) }; }`);
   const named = guards.map((guard, at) => `g${at}: ${guard}`);
   return `const ran = [];\nconst used = { ${named.join(', ')} };\n@Controller() class Page {\n${methods.map((text, at) => text.replace(`@UseGuards(${guards[at]})`, `@UseGuards(used.g${at})`)).join('\n')}\n@Get('ran') ran() { return ran; } }\nexport default module({ controllers: [Page] });`;
 }
 
 test('a guard lets a request pass by `true` or a value, and by nothing else', async () => {
-  const passes = ['() => true', "() => 'ada'", '() => 7', '() => ({ user: 1 })', '() => []', 'async () => true', 'class { canActivate() { return true; } }', 'class { canActivate = async () => ({ user: 1 }); }'];
+  const passes = ['() => true', "() => 'ada'", '() => 7', '() => ({ user: 1 })', '() => ({ status: 403 })', '() => []', '() => [false]', 'async () => true', 'class { canActivate() { return true; } }', 'class { canActivate = async () => ({ user: 1 }); }',
+    '() => new Boolean(true)', '() => new Number(7)', "() => new String('ada')", '() => Object(7n)',
+    '() => new Map()', '() => new Set()', '() => new Uint8Array(2)', '() => new Headers()', '() => new FormData()', "() => new URLSearchParams('')", '() => new Cookies([])', '() => new (class extends Map {})()',
+  ];
   const refuses = [
-    '() => {}', '() => undefined', '() => null', '() => false', '() => 0', "() => ''", '() => NaN', '() => 0n', 'async () => {}', 'async () => { await null; return false; }',
+    '() => {}', '() => undefined', '() => null', '() => false', '() => 0', "() => ''", '() => NaN', '() => 0n', 'async () => {}', '() => new Boolean(false)', '() => new Number(0)', '() => Object(NaN)', "() => new String('')", '() => Object(0n)', 'async () => new Number(0)', '() => new (class extends String {})()', 'async () => { await null; return false; }',
     'class { canActivate() {} }', 'class { async canActivate() { await null; return 0; } }', 'class { canActivate = () => null; }',
   ];
-  const source = (guards: string[]): string => `import { UseGuards } from '@pointwork/guest';\n${behind(guards)}`;
+  const source = (guards: string[]): string => `import { Cookies, UseGuards } from '@pointwork/guest';\n${behind(guards)}`;
   const passed = await run(source(passes));
   for (const at of passes.keys()) assert.match(passed.request(`g${at}`), /^\{"value":/, passes[at]);
   const refused = await run(source(refuses));
@@ -52,15 +55,24 @@ test('an object that is no value of a guard refuses the request, and says what w
     ['() => new RangeError()', /^500 /],
     ["() => Reply.redirect('/sign-in')", /returned a reply, expected `true` or a value: throw an `HttpException`/],
     ['() => Response.json({}, { status: 401 })', /returned a reply/],
-    ["() => new Boolean(false)", /an object of `Boolean`/],
+    ["() => ({ status: 401, headers: new Headers(), arrayBuffer() {} })", /returned a reply/],
+    ['() => [check()]', /an array that contains a promise, expected `true` or a value, as by/],
+    ['async () => [true, { then() {} }]', /an array that contains a promise/],
     ['(ctx) => () => false', /returned a function, expected its result: call it/],
     ['function* (ctx) { return false; }', /a generator, whose code did not run/],
     ['async function* (ctx) { return false; }', /a generator, whose code did not run/],
     ['class { *canActivate() { return false; } }', /a generator, whose code did not run/],
+    ['() => [].values()', /a generator, whose code did not run/],
+    ['() => ({ next: () => ({ done: true, value: false }) })', /an iterator or iterable, whose items were not read, expected `true` or a value/],
+    ['() => ({ [Symbol.iterator]: () => [].values() })', /an iterator or iterable/],
+    ['() => ({ async *[Symbol.asyncIterator]() { yield false; } })', /an iterator or iterable/],
+    ['() => Object.assign([], { [Symbol.asyncIterator]() {} })', /an iterator or iterable/],
+    ['(ctx) => ctx.body', /an iterator or iterable/],
+    ['() => ({ subscribe() {} })', /an Observable, expected a promise, as by `firstValueFrom`/],
     ['() => ({ subscribe() {}, pipe() {} })', /an Observable, expected a promise, as by `firstValueFrom`/],
     ['(ctx) => ctx', /returned the context, expected `true` or a value/],
   ];
-  const { request, handle, crashes, raised } = await run(`import { Reply, UnauthorizedException, UseGuards } from '@pointwork/guest';\n${behind([...wrong.map(([guard]) => guard), "(ctx) => ctx.send('no', 401)"])}`);
+  const { request, handle, crashes, raised } = await run(`import { Reply, UnauthorizedException, UseGuards } from '@pointwork/guest';\nconst check = async () => false;\n${behind([...wrong.map(([guard]) => guard), "(ctx) => ctx.send('no', 401)"])}`);
   wrong.forEach(([guard, expected], at) => {
     const answer = request(`g${at}`);
     const [report] = raised.splice(0);
