@@ -9,6 +9,7 @@ import pytest
 
 from pointwork_guest import Module, channel, controller, get, on
 from pointwork_guest.build import BuildError, build
+from pointwork_guest.build.runtime_patch import PatchError, free_lowered_bytes
 
 HEAD = "from pointwork_guest import *\n"
 
@@ -295,3 +296,15 @@ class Method:
         f"42: the guard `suppressed` {told}",
         f"47: the guard `sometimes.<locals>.inner` {told}",
     ]
+
+
+def test_the_build_patches_one_release_of_componentize_py_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = tmp_path / "shop.py"
+    entry.write_text(f"{HEAD}{CLASS}    @get()\n    def a(self): ...\n{APP}")
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.1.0")
+    with pytest.raises(BuildError, match=r"componentize-py 0\.1\.0 is installed, expected `pip install componentize-py=="):
+        build(entry, tmp_path / "shop.wasm", keep_wasi=True)
+    with pytest.raises(PatchError, match="0 core modules export `wit_dylib_pop_list`, expected one"):
+        free_lowered_bytes(b"\0asm\x0d\0\1\0")

@@ -150,6 +150,17 @@ def test_calls_bodies_and_replies(server: Servers) -> None:
     assert server.get("/now/surrogate") == (500, {"message": "internal error"})
 
 
+@pytest.mark.parametrize("module", ["now", "later"])
+def test_the_chunks_of_a_reply_are_freed_while_the_call_runs(server: Servers, module: str) -> None:
+    # The chunks together exceed the limit `memory` of 64 MiB.
+    assert server.get(f"/{module}/chunks?count=1100&size=65536") == (200, bytes(1100 * 65536))
+
+
+def test_payloads_of_bytes_are_freed_while_the_call_runs(server: Servers) -> None:
+    size, added = 256 * 1024, len(b"image")
+    assert server.get(f"/now/payloads?count=280&size={size}") == (200, 280 * (size + added))
+
+
 def test_declared_types_and_the_cost_of_wrong_items(server: Servers) -> None:
     assert server.get("/now/box?size=s") == (200, {"size": "s"})
     assert server.get("/now/box?size=x")[0] == 400

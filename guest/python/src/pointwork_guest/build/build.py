@@ -1,6 +1,6 @@
 """The build of a component by componentize-py."""
 
-import importlib.util
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -15,6 +15,7 @@ from .development import ENTRY as ENGINE
 from .development import engine_of, program_of
 from .errors import BuildError
 from .imports import SDK
+from .runtime_patch import PatchError, free_lowered_bytes
 
 _VERSION = "0.25.1"
 _LIMIT = 300
@@ -66,8 +67,7 @@ def build(
         return _built(checked, 0)
     if compose is None and not keep_wasi:
         raise BuildError("nothing composes WASI into the component, expected `--compose PROGRAM`, or `--keep-wasi`")
-    if importlib.util.find_spec("componentize_py") is None:
-        raise BuildError(f"componentize-py is missing, expected `pip install componentize-py=={_VERSION}`")
+    _check_componentize()
     if engine is not None:
         if not checked.reads:
             return _develop(checked, engine)
@@ -83,6 +83,18 @@ def build(
         else:
             _run([compose, str(made), str(out.resolve()), *grants], "the component cannot be composed with WASI")
     return _built(checked, out.stat().st_size)
+
+
+def _check_componentize() -> None:
+    wanted = f"expected `pip install componentize-py=={_VERSION}`"
+    try:
+        installed = importlib.metadata.version("componentize-py")
+    except importlib.metadata.PackageNotFoundError:
+        raise BuildError(f"componentize-py is missing, {wanted}") from None
+    if installed != _VERSION:
+        raise BuildError(
+            f"componentize-py {installed} is installed, {wanted}: the build patches the runtime of this release alone"
+        )
 
 
 def _built(checked: Checked, size: int) -> Built:
@@ -128,6 +140,10 @@ def _run_componentize(
     for path in dict.fromkeys([sources, *roots, SDK.parent, *packages]):
         command += ["-p", str(path)]
     _run([*command, "pointwork_app"], "componentize-py cannot make a component", checked)
+    try:
+        out.write_bytes(free_lowered_bytes(out.read_bytes()))
+    except PatchError as error:
+        raise BuildError(f"the runtime of componentize-py cannot be patched: {error}") from None
 
 
 def _run(command: list[str], failed: str, checked: Checked | None = None) -> None:

@@ -59,6 +59,11 @@ class Later:
         yield "piece "
         yield await ctx.call("later:one", 2)
 
+    @get("chunks")
+    async def chunks(self, count: int, size: int) -> AsyncIterator[bytes]:
+        for _ in range(count):
+            yield bytes(size)
+
     @post("echo", body="stream")
     async def echo(self, ctx: AsyncContext) -> Any:
         return {"size": sum([len(chunk) async for chunk in ctx.chunks()])}

@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -99,6 +100,15 @@ class Now:
     def stream(self) -> Any:
         yield "piece "
         yield b"by piece"
+
+    @get("chunks")
+    def chunks(self, count: int, size: int) -> Iterator[bytes]:
+        for _ in range(count):
+            yield bytes(size)
+
+    @get("payloads")
+    def payloads(self, ctx: Context, count: int, size: int) -> Any:
+        return sum(len(ctx.call("now:image", bytes(size)).data) for _ in range(count))
 
     @get("late")
     def late(self) -> Any:
