@@ -62,14 +62,33 @@ def without_partials(function: Any) -> Any:
     return function
 
 
+class _Identity:
+    """The key of an object, or of a method of an object, whatever `==` says of the object. The key holds the object, so
+    that no later object gets its id."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and [*map(id, self._parts)] == [*map(id, other._parts)]
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._parts)))
+
+
+_COMPARED_BY_IDENTITY = (types.FunctionType, types.BuiltinFunctionType, types.MethodWrapperType)
+"""Python compares these functions, and the objects of their methods, by identity."""
+
+
 def key_of(function: Any) -> Hashable:
-    """What is equal for equal functions, such as a method that is read twice. An object without a hash equals itself."""
-    try:
-        hash(function)
-    except TypeError:
-        return id(function)
-    key: Hashable = function
-    return key
+    """The key of a declared function. Two functions have one key only if they are the same object, or the same method of
+    the same object: two guards that are equal, such as members of two `StrEnum`s, may decide differently."""
+    if type(function) in _COMPARED_BY_IDENTITY:
+        key: Hashable = function
+        return key
+    return _Identity(function.__func__, function.__self__) if inspect.ismethod(function) else _Identity(function)
 
 
 def distinct(functions: Iterable[Any]) -> list[Any]:

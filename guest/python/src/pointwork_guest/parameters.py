@@ -60,7 +60,8 @@ class Form:
     extra: Extra = "ignore"
 
 
-@dataclass(frozen=True)
+# `typing` makes one `Annotated` of two that are equal, and two functions that are equal are two dependencies.
+@dataclass(frozen=True, eq=False)
 class Dependency:
     make: Callable[..., Any]
 

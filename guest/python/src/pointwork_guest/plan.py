@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +78,8 @@ class Planner:
     def __init__(self, *, is_async: bool, overrides: Overrides) -> None:
         self.is_async = is_async
         self._overrides = {key_of(make): used for make, used in overrides.items()}
-        self._making: list[Callable[..., Any]] = []
+        self._making: dict[Hashable, Callable[..., Any]] = {}
+        """The dependencies whose plans are being made, from the outermost to the innermost."""
 
     def plan(
         self, function: Callable[..., Any], path: Collection[str] | None, *, skip: int = 0, body: str = "whole"
@@ -203,18 +204,18 @@ class Planner:
     ) -> Get:
         """What makes a dependency, once for each request. In the asynchronous form it has to be awaited."""
         key, used = key_of(make), self._used(make)
-        if used in self._making:
-            chain = "` needs `".join(getattr(one, "__qualname__", str(one)) for one in [*self._making, used])
+        if key_of(used) in self._making:
+            chain = "` needs `".join(getattr(one, "__qualname__", str(one)) for one in [*self._making.values(), used])
             raise TypeError(f"`{chain}`: a dependency cannot need itself")
         shown_used = f"the {what} {shown(used)} of {shown(of)}"
         if inspect.isgeneratorfunction(used) or inspect.isasyncgenfunction(used):
             raise placed(TypeError(f"{shown_used} is a generator, expected a function that returns its value"), used)
         self._expect_form(used, shown_used)
-        self._making.append(used)
+        self._making[key_of(used)] = used
         try:
             plan = self.plan(used, path)
         finally:
-            self._making.pop()
+            del self._making[key_of(used)]
 
         def now(ctx: Any) -> Any:
             values = ctx._values
