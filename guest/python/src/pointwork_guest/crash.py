@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from . import raw
+
+E = TypeVar("E", bound=BaseException)
 
 _SDK = __name__.rpartition(".")[0]
 _MOST_FRAMES = 64
@@ -73,27 +75,45 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(one))
         yield one
-        # A class of the program may have properties of these names, and exceptions that Python counts as false.
+        # Python may count an exception of the program as false.
         left += [of for of in (_CAUSE(one), _CONTEXT(one)) if of is not None]
-        if isinstance(one, BaseExceptionGroup):
-            left += one.exceptions
+        left += _exceptions_of(one)
 
 
+# A class of the program may have properties of these names. They might raise an exception in the code that reports one.
 _CAUSE: Callable[[BaseException], BaseException | None] = vars(BaseException)["__cause__"].__get__
 _CONTEXT: Callable[[BaseException], BaseException | None] = vars(BaseException)["__context__"].__get__
+_HIDES_CONTEXT: Callable[[BaseException], bool] = vars(BaseException)["__suppress_context__"].__get__
+traceback_of: Callable[[BaseException], TracebackType | None] = vars(BaseException)["__traceback__"].__get__
+_ATTRIBUTES: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
+_EXCEPTIONS: Callable[[Any], tuple[BaseException, ...]] = vars(BaseExceptionGroup)["exceptions"].__get__
+_NAME: Callable[[type], str] = vars(type)["__name__"].__get__
+
+
+def is_of(error: BaseException, kind: type[E]) -> TypeGuard[E]:
+    """Whether the exception is of a class. `isinstance` also reads the attribute `__class__`, which may be a property of
+    the program."""
+    return issubclass(type(error), kind)
+
+
+def _exceptions_of(error: BaseException) -> tuple[BaseException, ...]:
+    """The exceptions of a group."""
+    return _EXCEPTIONS(error) if is_of(error, BaseExceptionGroup) else ()
 
 
 def _cause_of(error: BaseException) -> BaseException | None:
     """The cause that a traceback would show."""
     cause = _CAUSE(error)
-    return cause if cause is not None or error.__suppress_context__ else _CONTEXT(error)
+    return cause if cause is not None or _HIDES_CONTEXT(error) else _CONTEXT(error)
 
 
 def is_damage(error: BaseException) -> bool:
     """Whether memory or the stack ran out, also if the program caught that and raised another exception. Code of the
     interpreter and of packages may have been left in the middle of a change, so the instance must trap. `SystemExit`
     asks for that."""
-    return isinstance(error, SystemExit) or any(isinstance(one, (MemoryError, RecursionError)) for one in chain_of(error))
+    return is_of(error, SystemExit) or any(
+        is_of(one, MemoryError) or is_of(one, RecursionError) for one in chain_of(error)
+    )
 
 
 def forget_traces(error: BaseException) -> None:
@@ -106,14 +126,20 @@ def forget_traces(error: BaseException) -> None:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)
+        # `join` makes a plain text of a subclass of `str`, whose methods are of the program.
+        return "".join(["", str(error)])
     except BaseException as fault:
-        return f"the message cannot be made: {type(fault).__name__}"
+        return f"the message cannot be made: {_name(fault)}"
+
+
+def _name(error: BaseException) -> str:
+    """The name of the class."""
+    return _NAME(type(error))
 
 
 def report_of(error: BaseException) -> raw.Report:
     """The report of an exception."""
-    stack = frames_of(error.__traceback__)
+    stack = frames_of(traceback_of(error))
     at = place_of(error)
     if not stack and at is not None:
         stack = [raw.Frame(at.co_qualname, source_file(at.co_filename), at.co_firstlineno)]
@@ -121,17 +147,16 @@ def report_of(error: BaseException) -> raw.Report:
     if len(parts) > _MOST_PARTS:
         parts[-1] = "; and more"
     message = f"{_message(error)}{_hint(error)}{''.join(parts)}".encode("utf-8", "replace").decode()
-    return raw.Report(message, type(error).__name__, stack)
+    return raw.Report(message, _name(error), stack)
 
 
 def _parts(error: BaseException, number: str) -> Iterator[str]:
     """The exceptions of a group, by their numbers, and the cause, each with its own parts. `number` is that of the
     exception itself."""
-    if isinstance(error, BaseExceptionGroup):
-        for at, one in enumerate(error.exceptions, 1):
-            name = f"{number}.{at}" if number else str(at)
-            yield f"; {name}: {_line(one)}"
-            yield from _parts(one, name)
+    for at, one in enumerate(_exceptions_of(error), 1):
+        name = f"{number}.{at}" if number else str(at)
+        yield f"; {name}: {_line(one)}"
+        yield from _parts(one, name)
     cause = _cause_of(error)
     if cause is not None:
         yield f"; caused by {_line(cause)}"
@@ -140,9 +165,9 @@ def _parts(error: BaseException, number: str) -> Iterator[str]:
 
 def _line(error: BaseException) -> str:
     """The type, message and place of an exception, without its parts."""
-    frames = frames_of(error.__traceback__)
+    frames = frames_of(traceback_of(error))
     at = f" at {frames[0].file}:{frames[0].line}" if frames else ""
-    return f"{type(error).__name__}: {_message(error)}{at}"
+    return f"{_name(error)}: {_message(error)}{at}"
 
 
 def note_place(error: BaseException, function: Any) -> None:
@@ -151,7 +176,7 @@ def note_place(error: BaseException, function: Any) -> None:
     """
     code = code_of(function)
     if code is not None and place_of(error) is None:
-        _attributes(error)[_PLACE] = code
+        _ATTRIBUTES(error)[_PLACE] = code
 
 
 def code_of(function: Any) -> CodeType | None:
@@ -171,19 +196,13 @@ def placed(error: TypeError, function: Any) -> TypeError:
 
 def place_of(error: BaseException) -> CodeType | None:
     """What `note_place` noted."""
-    return _attributes(error).get(_PLACE)
-
-
-def _attributes(error: BaseException) -> dict[str, Any]:
-    """Those of the object, without what its class does when one is read or set."""
-    found: dict[str, Any] = object.__getattribute__(error, "__dict__")
-    return found
+    return _ATTRIBUTES(error).get(_PLACE)
 
 
 def _hint(error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError) and sys.platform == "wasi":
+    if is_of(error, ModuleNotFoundError) and sys.platform == "wasi":
         return ": a component has no files at run time, import it at the top of a file"
-    if isinstance(error, OSError):
+    if is_of(error, OSError):
         have = "whose listener in the host, or in a module with grants, has them"
         return f": a module has no files, sockets and threads; call an event, {have}"
     return ""

@@ -13,9 +13,9 @@ from . import raw
 from .base_context import BaseContext
 from .calls import check_events
 from .context import AsyncContext, Context
-from .crash import exception_line, forget_traces, is_damage, note_place
+from .crash import exception_line, forget_traces, is_damage, is_of, note_place
 from .delivery import AsyncDelivery, BaseDelivery, Delivery
-from .exceptions import HttpError, UncaughtException, failure, http_error, thrown
+from .exceptions import HttpError, UncaughtException, failure, http_error, thrown, usable_error
 from .guards import settled
 from .hints import hints_of, key_of
 from .listener import ListenerPlan, listener_plan
@@ -205,24 +205,24 @@ class Dispatcher:
                 forget_traces(error)
 
     async def _outcome(self, error: HttpError, ctx: BaseContext, runner: Runner) -> raw.Outcome:
-        if isinstance(error, UncaughtException):
+        # A hook may have changed the error.
+        error = usable_error(error)
+        if is_of(error, UncaughtException):
             if not ctx._has_replied:
                 cause = error.exception
                 # The message of a failed call is not for the client, and `errors` of `HttpError` would send it.
-                made = None if isinstance(cause, HttpError) else await self._mapped(cause, cause, ctx)
+                made = None if is_of(cause, HttpError) else await self._mapped(cause, cause, ctx)
                 if made is not None:
                     return made
             report(error, ctx)
             # The client keeps the parts that were sent before. An unfinished body is broken off.
             if ctx._has_replied:
                 return DEFERRED
-        shown = error.for_client()
-        made = await self._mapped(error, shown, ctx)
-        if made is not None:
-            return made
         try:
-            return raw.Outcome_Thrown(thrown(shown))
-        except Exception as fault:
+            shown = error.for_client()
+            made = await self._mapped(error, shown, ctx)
+            return raw.Outcome_Thrown(thrown(shown)) if made is None else made
+        except BaseException as fault:
             uncaught = UncaughtException(_intact(fault, runner.call))
             report(uncaught, ctx)
             return raw.Outcome_Thrown(thrown(uncaught))
@@ -347,13 +347,13 @@ def _ended(error: BaseException, function: Callable[..., Any]) -> HttpError:
 
 
 def _failure(error: HttpError, delivery: BaseDelivery, listener: ListenerPlan) -> raw.Failure:
-    if isinstance(error, UncaughtException):
+    if is_of(error, UncaughtException):
         report(error, delivery)
     else:
         forget_traces(error)
     try:
         return failure(error)
-    except Exception as fault:
+    except BaseException as fault:
         return _failure(_ended(fault, listener.call), delivery, listener)
 
 

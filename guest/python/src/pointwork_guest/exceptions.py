@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from . import raw
-from .crash import caller_place, is_damage
+from .crash import caller_place, is_damage, is_of, traceback_of
 from .header import HeadersLike, header_problem, header_text, pairs, raw_header
 from .jsontext import json_text, well_formed
 from .log import log
@@ -23,6 +23,7 @@ class HttpError(Exception):
     """
 
     status = 500
+    _reply_error: "ReplyError | None" = None
 
     def __init__(
         self,
@@ -51,6 +52,8 @@ class HttpError(Exception):
     def _problem(self) -> str | None:
         if not _is_status(self.status):
             return f"the status of the error is {self.status!r}, expected 400 to 599"
+        # The program may have replaced them, also by a dictionary.
+        self.headers = pairs(self.headers)
         return next((told for name, value in self.headers if (told := header_problem(name, value))), None)
 
     def reply_error(self) -> "ReplyError | None":
@@ -122,7 +125,7 @@ _MISTAKES = {
 def is_mistake(error: BaseException) -> bool:
     """Whether a failed call is a mistake of the module that called, which is then an exception of that module. A client
     that leaves, or sends a wrong body, makes functions of the context fail: it is no mistake of the module."""
-    if not isinstance(error, CallError) or error.code not in _MISTAKES:
+    if not is_of(error, CallError) or error.code not in _MISTAKES:
         return False
     return ":" in error.called or error.status >= 500
 
@@ -156,6 +159,7 @@ def _details(error: HttpError) -> str | None:
 
 
 def thrown(error: HttpError) -> raw.Thrown:
+    check_error(error)
     shown = error.for_client()
     headers = [raw_header(name, value) for name, value in shown.headers]
     return raw.Thrown(shown.status, headers, well_formed(shown.message), _details(shown))
@@ -296,7 +300,51 @@ def http_error(error: BaseException) -> HttpError:
     """The error that ends a call, for what was raised. It raises what only a trap may end."""
     if is_damage(error):
         raise error
-    return error if isinstance(error, HttpError) and not is_mistake(error) else UncaughtException(error)
+    if not is_of(error, HttpError):
+        return UncaughtException(error)
+    usable = usable_error(error)
+    return UncaughtException(error) if usable is error and is_mistake(error) else usable
+
+
+_PARTS: dict[type[HttpError], dict[str, type]] = {
+    HttpError: {"headers": object, "message": str, "code": str, "fields": dict},
+    CallError: {"called": str},
+    UncaughtException: {"exception": BaseException},
+}
+"""What the constructors make, which the SDK reads when it makes a reply."""
+
+
+def check_error(error: HttpError) -> None:
+    """Raises an exception if no reply can be made of an error: a class of the program did not call the constructor, or
+    the program has replaced an attribute."""
+    problem = _part_problem(error)
+    if problem is not None:
+        raise TypeError(f"`{type(error).__name__}{problem}").with_traceback(traceback_of(error)) from error
+
+
+def _part_problem(error: HttpError) -> str | None:
+    for name, expected in [part for of, parts in _PARTS.items() if is_of(error, of) for part in parts.items()]:
+        if not hasattr(error, name):
+            return f"` has no `{name}`: call `super().__init__()` in its `__init__`, or in `__post_init__` of a dataclass"
+        found = type(getattr(error, name))
+        if not issubclass(found, expected):
+            return f".{name}` is of the type `{found.__name__}`, expected `{expected.__name__}`"
+    try:
+        error.reply_error()
+    except (TypeError, ValueError, AttributeError) as fault:
+        return f".headers` cannot be read, expected pairs of `str`: {fault}"
+    return None
+
+
+def usable_error(error: HttpError) -> HttpError:
+    """The error, or the exception that says why no reply can be made of it."""
+    try:
+        check_error(error)
+    except BaseException as fault:
+        if is_damage(fault):
+            raise
+        return UncaughtException(fault)
+    return error
 
 
 class NotImplementedHttp(HttpError):

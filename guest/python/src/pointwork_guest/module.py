@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .crash import caller
+from .crash import caller, is_of
 from .decorators import (
     ClassDeclaration,
     FunctionDeclaration,
@@ -136,7 +136,7 @@ class Module:
         is for `HttpError`s."""
         if isinstance(self.errors, Mapping):
             return next((self.errors[of] for of in type(error).__mro__ if of in self.errors), None)
-        return self.errors if isinstance(error, HttpError) else None
+        return self.errors if is_of(error, HttpError) else None
 
     def unlisted(self) -> list[str]:
         """Classes with decorators that the module does not list. Known when all files are evaluated."""

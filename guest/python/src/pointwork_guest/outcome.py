@@ -8,9 +8,9 @@ from typing import Any, Union, get_args, get_origin
 from . import raw
 from .base_context import BaseContext
 from .context import AsyncContext, Context
-from .crash import exception_line, forget_traces, note_place
+from .crash import exception_line, forget_traces, is_of, note_place
 from .delivery import BaseDelivery
-from .exceptions import CallError, HttpError, UncaughtException, http_error
+from .exceptions import CallError, HttpError, UncaughtException, check_error, http_error
 from .host import host
 from .jsontext import field_names, json_text, utf8_text
 from .log import log
@@ -58,6 +58,7 @@ def as_outcome(value: Any, name: str, null: bool) -> Reply | HttpError | None:
     if isinstance(value, BaseContext):
         return None
     if isinstance(value, HttpError):
+        check_error(value)
         return value
     return to_reply(value, RETURNED, name)
 
@@ -79,10 +80,10 @@ def _broken(raised: Exception, ctx: BaseContext, handler: Callable[..., Any]) ->
     """An error after the head of a reply. A client that leaves is no error."""
     note_place(raised, handler)
     error = http_error(raised)
-    if isinstance(error, UncaughtException):
+    if is_of(error, UncaughtException):
         report(error, ctx)
         return
-    if not (isinstance(error, CallError) and error.code == "gone"):
+    if not (is_of(error, CallError) and error.code == "gone"):
         log.error(f"the reply is broken off: {exception_line(error)}")
     forget_traces(error)
 
