@@ -7,10 +7,27 @@ from decimal import Decimal
 from typing import Annotated, Any, NewType
 
 import pytest
+from annotated_types import MultipleOf
 
-from pointwork_guest import Body, Context, Module, Queries, Query, channel, controller, get, on, post
+from pointwork_guest import (
+    Body,
+    CallError,
+    Context,
+    Form,
+    Header,
+    Invalid,
+    Module,
+    Queries,
+    Query,
+    channel,
+    controller,
+    get,
+    on,
+    post,
+)
 from pointwork_guest.decorators import BodyMode
 from pointwork_guest.testing import TestApp
+from pointwork_guest.validation import structurer
 
 SEEN = ContextVar("SEEN", default=0)
 
@@ -157,3 +174,47 @@ def test_what_is_no_object_and_what_has_too_many_digits_is_told() -> None:
     assert app.post("/objects/numbers", body='{"a": {"b": 1}}').json() == {"a": {"b": 1}}
     long = app.post("/objects/any", body=f'{{"a": {"9" * 5000}}}')
     assert (long.status, long.json()["message"]) == (400, "body: a whole number has more than 4300 digits")
+
+
+Price = Annotated[Decimal, MultipleOf(Decimal("0.01"))]
+
+
+def test_a_decimal_has_as_many_digits_as_a_whole_number() -> None:
+    most, more = "9" * 4300, "9" * 4301
+    compilers = [structurer(Decimal, of_texts=of_texts) for of_texts in (False, True)]
+    for read in compilers:
+        for text in (most, f"-{most}", f"0.{most[1:]}", f"{most[1:]}.5e1", "0" * 5000 + "1", "1e4300"):
+            assert read(text) == Decimal(text)
+        for text in (more, f"-{more}", f"0.{more}", f"{more[1:]}.5", f"{more}e-20", "1." + "0" * 4300, "1e4301"):
+            with pytest.raises(Invalid, match=r"expected a decimal number, got `"):
+                read(text)
+
+    @controller("prices")
+    class Prices:
+        @get(":price")
+        def show(self, price: Decimal, other: Decimal = Decimal(0), x_price: Annotated[Decimal, Header()] = Decimal(0)) -> str:
+            return "read"
+
+        @post("form")
+        def form(self, prices: Annotated[dict[str, Decimal], Form()]) -> str:
+            return "read"
+
+        @post()
+        def create(self, prices: Annotated[list[Price], Body()]) -> str:
+            return "read"
+
+    @channel("prices")
+    class Listeners:
+        @on("price")
+        def price(self, price: Decimal) -> None: ...
+
+    app = TestApp(Module(controllers=[Prices], channels=[Listeners]))
+    assert app.get(f"/prices/{most}?other={most}", headers={"x-price": most}).status == 200
+    for target, headers in ((f"/{more}", {}), (f"/1?other={more}", {}), ("/1", {"x-price": more})):
+        assert app.get(f"/prices{target}", headers=headers).status == 400
+    assert [app.post("/prices/form", form={"a": text}).status for text in (most, more)] == [200, 422]
+    assert [app.post("/prices", json=[text]).status for text in (most, more)] == [200, 422]
+    with pytest.raises(CallError, match="expected a decimal number"):
+        app.deliver("prices:price", more)
+    # A check that costs the square of the digits would take minutes.
+    assert app.post("/prices", json=["9" * 1_000_000]).status == 422

@@ -4,8 +4,7 @@ and does not need the package. A constraint that is not enforced is an error of 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from decimal import Decimal
-from fractions import Fraction
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, Literal
 
 Measure = Literal["number", "moment", "text", "items"]
@@ -65,8 +64,10 @@ def _constraint(extra: Any, measure: Measure | None, shown: str) -> Constraint:
     if name == "MultipleOf":
         step = extra.multiple_of
         _expect(measure == "number" and _measure_of(step) == "number" and step != 0, extra, shown)
-        exact = _fraction(step)
-        return Constraint(f"that is a multiple of {step}", lambda value: _fraction(value) % exact == 0)
+        exact = _as_decimal(step)
+        return Constraint(
+            f"that is a multiple of {step}", lambda value: _EXACT.remainder(_as_decimal(value), exact) == 0
+        )
     if name in ("MinLen", "MaxLen"):
         _expect(measure in ("text", "items"), extra, shown)
         unit = _UNITS[measure or ""]
@@ -94,9 +95,14 @@ def _measure_of(bound: Any) -> Measure | None:
     return "moment" if isinstance(bound, (datetime, date, time)) else None
 
 
-def _fraction(number: Any) -> Fraction:
+_EXACT = Context(prec=1_000_000, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""It has room for each digit of a quotient: numbers of clients have at most 4300 digits, and an exponent of at most 4300.
+A `Fraction` would make 4300 digits of each `1e4300`."""
+
+
+def _as_decimal(number: Any) -> Decimal:
     """A number as it is written: the remainder of the `float`s 0.07 and 0.01 is not 0."""
-    return Fraction(repr(float(number))) if isinstance(number, float) else Fraction(number)
+    return Decimal(repr(float(number))) if isinstance(number, float) else Decimal(number)
 
 
 def _plain(bound: Any) -> str:

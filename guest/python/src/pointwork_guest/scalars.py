@@ -16,8 +16,9 @@ from .constraints import Measure
 from .misfits import Invalid, refused
 
 _MOST_DIGITS = 400
-_LARGEST_EXPONENT = 4300
-"""That of a `Decimal`. Python's own bound of the digits of an `int` is the same."""
+_MOST_DECIMAL_DIGITS = 4300
+"""The digits of a `Decimal`, and its largest exponent. Python's own bound of the digits of an `int` is the same. Arithmetic
+costs the square of the digits."""
 
 Read = Callable[[Any], Any]
 Kind = Literal["any", "null", "scalar", "text", "list", "object"]
@@ -69,7 +70,10 @@ def _number(value: Any) -> float:
 def _finite_decimal(text: str) -> Decimal:
     found = Decimal(text)
     # A program may write the digits of the number in place of its exponent.
-    if not found.is_finite() or abs(found.adjusted()) > _LARGEST_EXPONENT:
+    if not found.is_finite() or abs(found.adjusted()) > _MOST_DECIMAL_DIGITS:
+        raise InvalidOperation
+    # To count the digits takes longer than to make the number.
+    if len(text) > _MOST_DECIMAL_DIGITS and len(found.as_tuple().digits) > _MOST_DECIMAL_DIGITS:
         raise InvalidOperation
     return found
 
