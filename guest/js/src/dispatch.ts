@@ -228,7 +228,7 @@ export class Dispatcher {
   /** What ended a call: in place of the engine's error, if a schema of the call used up the memory, one that says so. */
   private _causeOf(error: unknown, ctx: Context | undefined): unknown {
     if (!ctx?.schemas || !isOutOfMemory(error)) return error;
-    // What is left of the schema holds the memory that the reply needs.
+    // The promises of the schema hold the memory that the reply needs.
     this.jobs?.drop();
     return memoryEnded(ctx);
   }

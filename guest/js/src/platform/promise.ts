@@ -77,8 +77,8 @@ const REJECTED = 2;
 type State = typeof PENDING | typeof FULFILLED | typeof REJECTED;
 
 /**
- * What is to be done with the outcome of `of`: functions of `then` make the outcome of `next`. It has `of` from the time it is queued: a pending
- * promise and its reaction would be a circle, which is freed only when QuickJS looks for circles.
+ * The work for the outcome of the promise `of`: functions of `then` make the outcome of `next`. `of` is set when the reaction is queued: a pending
+ * promise and its reaction would be a circle, which QuickJS frees only when it collects circles.
  */
 interface Then {
   of: JobPromise<unknown> | undefined;

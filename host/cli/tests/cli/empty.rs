@@ -75,7 +75,7 @@ fn modules_without_a_controller_are_named() {
          hint: in Python, a controller is a class with `@controller`, and `app = Module(controllers=[…])` lists it\n"
     );
 
-    // What collects the log learns it too.
+    // A collector of the log gets the error too.
     let server = Server::start(folder.path(), ["store.wasm", "--log-format", "json"]);
     let end = server.stop("TERM");
     let lines = end

@@ -233,7 +233,7 @@ impl BodyReader {
         Poll::Ready(Ok(None))
     }
 
-    /// Waits for data, and joins what has arrived; `end` is set at the end of the body.
+    /// Waits for data, and joins the short frames that have arrived. Sets `end` at the end of the body.
     fn poll_frames(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         let mut joined = BytesMut::new();
         while self.end.is_none() && self.rest.len().max(joined.len()) < JOINED {

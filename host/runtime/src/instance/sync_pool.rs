@@ -127,7 +127,7 @@ impl SyncPool {
         history: &'a Arc<CallHistory>,
     ) -> Result<(Option<StreamPermit>, Found, RunningCall<'a>), Overload> {
         let mut slot = None;
-        if self.is_inner || !(history.places().are_awaited() || self.is_taken_by(history, 0)) {
+        if self.is_inner || !(history.places().are_awaited() || self.is_taken_by(history, false)) {
             slot = Some(self.pre.version.streams.take_if(streams).await?);
             let is_first = self.waiting.load(Ordering::SeqCst) == 0;
             if let Some((found, running)) = is_first.then(|| self.find_for(history)).flatten() {
@@ -147,7 +147,7 @@ impl SyncPool {
             loop {
                 // Before its slot: calls that wait for their handler would have the slots of others.
                 if let Some(turn) = &turn {
-                    turn.until_free(|| self.is_taken_by(history, 0)).await;
+                    turn.until_free(|| self.is_taken_by(history, false)).await;
                 }
                 let with_slot = match slot.take() {
                     Some(slot) => slot,
@@ -160,7 +160,7 @@ impl SyncPool {
         };
         let found = within(&*self.threads, self.threads.now() + limits.queue_wait, finding).await;
         found.unwrap_or_else(|| {
-            Err(if self.is_taken_by(history, 0) {
+            Err(if self.is_taken_by(history, false) {
                 Overload::Share
             } else if self.permits.available_permits() == 0 {
                 Overload::Instances
@@ -170,13 +170,13 @@ impl SyncPool {
         })
     }
 
-    /// Waits behind one call of each other handler. `None` if other calls of the handler have got its share in the meantime.
+    /// Waits behind one call of each other handler. `None` if the share of the handler is used up before the call gets an instance.
     async fn wait_in_line<'a>(&self, history: &'a CallHistory) -> Option<(Found, RunningCall<'a>)> {
         let _waiting = CountedWait::new(&self.waiting);
         let _first = self.line.lock().await;
         loop {
             let freed = self.pre.tenancy.next_freed();
-            if self.is_taken_by(history, 0) {
+            if self.is_taken_by(history, false) {
                 return None;
             }
             if let Some(found) = self.find_for(history) {
@@ -186,12 +186,12 @@ impl SyncPool {
         }
     }
 
-    /// Whether other calls of a handler have as many instances as they may. `own` is 1 for a call that is counted, otherwise 0.
-    fn is_taken_by(&self, history: &CallHistory, own: usize) -> bool {
+    /// Whether a handler has its share of the instances, without the call that asks, which may be counted.
+    fn is_taken_by(&self, history: &CallHistory, is_counted: bool) -> bool {
         let share = self.pre.handler_share();
         let limit = self.pre.version.limits.instances;
         let exist = limit.saturating_sub(self.permits.available_permits());
-        !self.is_inner && share.can_be_held(exist) && history.has_its_instances(share, self.threads.now(), own)
+        !self.is_inner && share.can_be_held(exist) && history.has_its_instances(share, self.threads.now(), is_counted)
     }
 
     /// An instance for a call of a handler, unless other calls of the handler have its share. Calls that arrive at the same time all see
@@ -199,7 +199,7 @@ impl SyncPool {
     fn find_for<'a>(&self, history: &'a CallHistory) -> Option<(Found, RunningCall<'a>)> {
         let running = HeldPlaces::run(history);
         let found = self.find(history.crashes_often())?;
-        if !self.is_taken_by(history, 1) {
+        if !self.is_taken_by(history, true) {
             return Some((found, running));
         }
         if let Found::Idle(instance) = found {

@@ -154,9 +154,10 @@ impl HandlerHistory {
         self.places.are_taken(share, now, self.computes_long())
     }
 
-    /// Whether other calls of the synchronous form have as many instances as they may. `own` is 1 for a call that is counted, otherwise 0.
-    pub(crate) fn has_its_instances(&self, share: HandlerShare, now: Instant, own: usize) -> bool {
-        self.places.instances_are_taken(share, now, self.computes_long(), own)
+    /// Whether the handler has its share of the instances of a synchronous module, without the call that asks, which may be counted.
+    pub(crate) fn has_its_instances(&self, share: HandlerShare, now: Instant, is_counted: bool) -> bool {
+        self.places
+            .instances_are_taken(share, now, self.computes_long(), is_counted)
     }
 
     /// The places in instances that the calls hold.

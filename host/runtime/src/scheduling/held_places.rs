@@ -17,7 +17,7 @@ use crate::scheduling::call_history::CallHistory;
 /// A call that is older makes its handler slow.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// From so many instances on, a handler of the synchronous form never has all of them.
+/// The number of instances from which on a handler of a synchronous module never has all instances.
 const STRICT: usize = 4;
 
 /// See the [module](self).
@@ -105,20 +105,21 @@ impl HeldPlaces {
         places >= share.places() && (compute_long || self.are_old(now))
     }
 
-    /// Whether other calls of the synchronous form have as many instances as they may. `own` is 1 for a call that is counted, otherwise 0.
+    /// Whether the handler has its share of the instances of a synchronous module, without the call that asks, which may be counted.
     pub(super) fn instances_are_taken(
         &self,
         share: HandlerShare,
         now: Instant,
         compute_long: bool,
-        own: usize,
+        is_counted: bool,
     ) -> bool {
         let running = self
             .running
             .all()
             .map(|running| running.load(Ordering::SeqCst))
             .sum::<usize>();
-        running >= share.instances() + own && (share.of >= STRICT || compute_long || self.are_old(now))
+        running >= share.instances() + usize::from(is_counted)
+            && (share.of >= STRICT || compute_long || self.are_old(now))
     }
 
     /// Whether a call is older than [`SLOW`].
@@ -269,15 +270,15 @@ mod tests {
     fn a_burst_never_has_all_instances_of_four_or_more() {
         let (time, history) = (TestClock::new(), history());
         let now = || time.clock().now();
-        let taken = |of, own| history.has_its_instances(share(of, 1), now(), own);
+        let taken = |of, is_counted| history.has_its_instances(share(of, 1), now(), is_counted);
         let running: Vec<_> = (0..3).map(|_| HeldPlaces::run(&history)).collect();
-        assert!(taken(4, 0), "a fourth has to wait");
-        assert!(!taken(4, 1), "the third may go on");
-        assert!(!taken(3, 0), "of three, a burst may have all");
+        assert!(taken(4, false), "a fourth has to wait");
+        assert!(!taken(4, true), "the third may go on");
+        assert!(!taken(3, false), "of three, a burst may have all");
         history.computed_long();
-        assert!(taken(3, 0));
+        assert!(taken(3, false));
         drop(running);
-        assert!(!taken(3, 0));
+        assert!(!taken(3, false));
     }
 
     #[test]
