@@ -10,10 +10,12 @@ from uuid import UUID
 
 import attrs
 import pytest
+from annotated_types import Gt, MaxLen, MinLen, MultipleOf, Predicate
 
 from pointwork_guest import (
     CallError,
     Context,
+    Delivery,
     Event,
     HttpError,
     Module,
@@ -27,6 +29,7 @@ from pointwork_guest import (
     on,
     sse,
 )
+from pointwork_guest.crash import report_of
 from pointwork_guest.testing import TestApp
 
 T = TypeVar("T")
@@ -166,6 +169,26 @@ class Flat:
     note: str | None = None
 
 
+Positive = Annotated[int, Gt(0)]
+Letter = Annotated[str, MaxLen(1)]
+
+
+@dataclass
+class Counted:
+    count: Positive
+
+
+def is_named(user: User) -> bool:
+    return user.name != ""
+
+
+class Unhashable:
+    def __call__(self, value: int) -> bool:
+        return value < 5
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 MISFITS: list[tuple[Any, Any, str]] = [
     (int, "seven", "expected `int`, got `str`"),
     (int, b"seven", "expected `int`, got `bytes`"),
@@ -207,6 +230,29 @@ MISFITS: list[tuple[Any, Any, str]] = [
     (Flat, Flat("1", 1.5), "`id`: expected `int`, got `str`"),  # type: ignore[arg-type]
     (Flat, {"id": 1, "price": "2", "note": None}, "`price`: expected `float`, got `str`"),
     (list[Flat], [Flat(1, 1), Flat(1, 1, 1)], "`1.note`: expected `str` | `None`, got `int`"),  # type: ignore[arg-type]
+    (dict[int, str], {"x": "y"}, "`x`: the key: expected `int`, got `str`"),
+    (dict[str, Any], {1: "y"}, "`1`: the key: expected `str`, got `int`"),
+    (dict[UUID, int], {"x": 1}, "`x`: the key: expected `UUID`, got `str`"),
+    (dict[Literal["a"], int], {"b": 1}, "`b`: the key: expected `'a'`, got `'b'`"),
+    (list[dict[int, str]], [{}, {"x": "y"}], "`1.x`: the key: expected `int`, got `str`"),
+    (Positive, -5, "expected `int` greater than 0, got `-5`"),
+    (Positive, "5", "expected `int`, got `str`"),
+    (Annotated[Id, Gt(0)], -5, "expected `int` greater than 0, got `-5`"),
+    (Annotated[int | None, Gt(0)], -5, "expected `int` | `None` greater than 0, got `-5`"),
+    (Positive | None, -5, "expected `int` greater than 0, got `-5`"),
+    (list[Letter], ["a", "bc"], "`1`: expected `str` of at most 1 characters, got `bc`"),
+    (Annotated[list[int], MaxLen(1)], [1, 2], "expected a list of at most 1 items, got `list`"),
+    (Annotated[dict[str, int], MinLen(1)], {}, "expected an object of at least 1 items, got `dict`"),
+    (dict[Letter, int], {"ab": 1}, "`ab`: the key: expected `str` of at most 1 characters, got `ab`"),
+    (tuple[Positive, str], (0, "a"), "`0`: expected `int` greater than 0, got `0`"),
+    (Annotated[Decimal, MultipleOf(Decimal("0.01"))], Decimal("0.001"), "expected `Decimal` that is a multiple of 0.01, got `0.001`"),
+    (Annotated[date, Gt(date(2026, 1, 1))], date(2026, 1, 1), "expected `date` greater than `2026-01-01`, got `2026-01-01`"),
+    (Annotated[User, Predicate(is_named)], User(1, ""), "expected `User` that passes `is_named`, got `User`"),
+    (Counted, Counted(-1), "`count`: expected `int` greater than 0, got `-1`"),
+    (list[Counted], [{"count": 1}, {"count": 0}], "`1.count`: expected `int` greater than 0, got `0`"),
+    (Counted | User, Counted(-1), "`count`: expected `int` greater than 0, got `-1`"),
+    (Annotated[int, Predicate(Unhashable())], 5, "expected `int` that passes `predicate`, got `5`"),
+    (list[Annotated[int, Predicate(Unhashable())]], [5], "`0`: expected `int` that passes `predicate`, got `5`"),
 ]
 
 
@@ -259,6 +305,20 @@ def test_a_value_of_another_kind_is_an_exception(form: str, hint: Any, value: An
         (int | None, 7, 7),
         (int | None, None, None),
         (date | str, date(2026, 1, 31), "2026-01-31"),
+        (Positive, 5, 5),
+        (Annotated[int | None, Gt(0)], None, None),
+        (Positive | str, 5, 5),
+        (Annotated[list[Letter], MaxLen(2)], ["a", "b"], ["a", "b"]),
+        (Annotated[User, Predicate(is_named)], ADA, SHOWN),
+        (Counted, Counted(1), {"count": 1}),
+        (list[Annotated[int, Predicate(Unhashable())]], [4], [4]),
+        (dict[int, str], {1: "a"}, {"1": "a"}),
+        (dict[Letter, int], {"a": 1}, {"a": 1}),
+        (dict[Word, int], {Word.A: 1}, {"a": 1}),
+        (dict[Color, int], {Color.RED: 1}, {"red": 1}),
+        (dict[date, User], {date(2026, 1, 31): ADA}, {"2026-01-31": SHOWN}),
+        (dict[UUID, int], {UUID(int=1): 1}, {str(UUID(int=1)): 1}),
+        (dict[Any, int], {1: 1, "a": 2}, {"1": 1, "a": 2}),
         (Flat, Flat(1, 2), {"id": 1, "price": 2, "note": None}),
         (Flat, {"note": "a", "price": 2.5, "id": 1}, {"id": 1, "price": 2.5, "note": "a"}),
         (list[Flat], [Flat(1, 2), Flat(1, 2, "a")], [{"id": 1, "price": 2, "note": None}, {"id": 1, "price": 2, "note": "a"}]),
@@ -409,6 +469,11 @@ def test_the_asynchronous_form() -> None:
         (TestApp, "`Shows.show`: the returned type: `TestApp` has no form in JSON"),
         (list[TestApp], "`Shows.show`: the returned type: `TestApp` has no form in JSON"),
         (Iterator[User], "the pieces of a stream are `User`, expected `str` or `bytes`; `sse(events, data=User)`"),
+        (Annotated[str, Gt(0)], "the returned type: `Gt(gt=0)` cannot be a constraint of `str`"),
+        (list[Annotated[bytes, MaxLen(1)]], "the returned type: `MaxLen(max_length=1)` cannot be a constraint of `bytes`"),
+        (Annotated[int, object], "the returned type: nothing enforces `<class 'object'>`, expected `Gt`"),
+        (Annotated[Iterator[str], MaxLen(1)], "`MaxLen(max_length=1)` cannot be a constraint of a stream"),
+        (Iterator[Letter], "the pieces of a stream are"),
     ],
 )
 def test_a_returned_type_that_no_json_has_is_refused(hint: Any, message: str) -> None:
@@ -418,3 +483,76 @@ def test_a_returned_type_that_no_json_has_is_refused(hint: Any, message: str) ->
     with pytest.raises(TypeError) as found:
         TestApp(Module(controllers=[controller("x")(type("Shows", (), {"show": get()(show)}))]))
     assert message in str(found.value)
+
+
+def test_a_documented_stream_is_one() -> None:
+    @controller("x")
+    class Shows:
+        @get()
+        def show(self) -> Annotated[Iterator[str], "rows"]:
+            yield "a"
+
+    assert TestApp(Module(controllers=[Shows])).get("/x").text() == "a"
+
+
+def test_a_payload_keeps_the_constraints_of_its_event() -> None:
+    count, names = Event[Positive, None]("c:count"), Event[dict[int, Letter], None]("c:names")
+    seen: list[Any] = []
+
+    @controller("x")
+    class Calls:
+        @get(":how")
+        def show(self, how: str, value: int, ctx: Context) -> Any:
+            if how == "hand_over":
+                ctx.hand_over(count, value)
+                return ctx
+            getattr(ctx, how)(count, value)
+            return "sent"
+
+        @get("names")
+        def names(self, name: str, ctx: Context) -> str:
+            ctx.emit(names, {1: name})
+            return "sent"
+
+        @get("keys")
+        def keys(self, ctx: Context) -> str:
+            ctx.emit(names, cast(Any, {"x": "a"}))
+            return "sent"
+
+    @channel("d")
+    class Listens:
+        @on("one")
+        def one(self, value: int, delivery: Delivery) -> None:
+            delivery.emit(count, value)
+            delivery.call(count, value)
+
+    app = TestApp(Module(controllers=[Calls], channels=[Listens])).on(count, seen.append)
+    for how in ("call", "emit", "hand_over"):
+        answer = app.get(f"/x/{how}?value=-1")
+        assert (answer.status, answer.json()) == (500, {"message": "internal error"})
+        assert str(answer.exception) == (
+            "the payload of `c:count` does not fit its type: expected `int` greater than 0, got `-1`"
+        )
+        assert answer.exception is not None
+        assert report_of(answer.exception).stack[0].function.endswith("Calls.show")
+    assert (app.get("/x/call?value=1").text(), app.get("/x/emit?value=1").emitted("c:count"), seen) == ("sent", [1], [1])
+    assert "`1`: expected `str` of at most 1 characters, got `ab`" in str(app.get("/x/names?name=ab").exception)
+    assert "`x`: the key: expected `int`, got `str`" in str(app.get("/x/keys").exception)
+    with pytest.raises(CallError) as failed:
+        app.deliver("d:one", -1)
+    assert "expected `int` greater than 0, got `-1`" in str(failed.value.__cause__)
+
+
+def test_the_data_of_a_server_sent_event_keeps_its_constraints() -> None:
+    @controller("x")
+    class Shows:
+        @get()
+        def show(self) -> Reply:
+            return sse(iter([ServerSentEvent(data=-1)]), data=Positive)
+
+    assert "expected `int` greater than 0, got `-1`" in str(TestApp(Module(controllers=[Shows])).get("/x").exception)
+
+
+def test_none_of_a_documented_or_named_type_is_null() -> None:
+    for hint in (Annotated[User | None, "a user"], Annotated[Positive | None, "a number"], NewType("Nothing", object)):
+        assert answering("now", hint, None).get("/x").json() is None

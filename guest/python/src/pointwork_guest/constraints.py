@@ -30,6 +30,17 @@ class Constraint:
     holds: Callable[[Any], bool]
 
 
+def are_met(constraints: list[Constraint], value: Any) -> bool:
+    for one in constraints:
+        try:
+            if not one.holds(value):
+                return False
+        except (ValueError, TypeError, ArithmeticError):
+            # Such as a time without a zone and one with a zone.
+            return False
+    return True
+
+
 def constraints_of(extras: list[Any], measure: Measure | None, shown: str) -> list[Constraint]:
     """The constraints among the metadata of a type that is called `shown`. Texts are documentation."""
     return [

@@ -27,7 +27,7 @@ def field_names(kind: Any) -> tuple[str, ...] | None:
     return None if attributes is None else tuple(attribute.name for attribute in attributes)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """The JSON value of what the encoder does not know."""
     kind: Any = type(value)
     names = field_names(kind)
@@ -52,9 +52,9 @@ def _encoder() -> Callable[[Any], str]:
     """
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain_value).encode
     markers: dict[int, object] = {}
-    encode = make(markers, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    encode = make(markers, plain_value, json.encoder.encode_basestring, None, ":", ",", False, False, False)
 
     def text(value: Any) -> str:
         try:
@@ -152,7 +152,7 @@ def _unfit(value: Any, path: str, above: list[object]) -> str | None:
         parts = list(value.items())
     else:
         try:
-            return _unfit(_plain(value), path, [*above, value])
+            return _unfit(plain_value(value), path, [*above, value])
         except TypeError:
             return f"{at} has the type `{type(value).__name__}`, expected a value that JSON has, or a dataclass"
     for key, part in parts:

@@ -11,6 +11,7 @@ from .context import AsyncContext, Context
 from .crash import exception_line, forget_traces, is_of, note_place
 from .delivery import BaseDelivery
 from .exceptions import CallError, HttpError, UncaughtException, check_error, http_error
+from .hints import named
 from .host import host
 from .jsontext import field_names, json_text, utf8_text
 from .log import log
@@ -26,6 +27,7 @@ RETURNED = "what was returned by"
 def none_is_json(hint: Any) -> bool:
     """Whether `None` is JSON's `null`: where the hint of the returned value has another type beside `None`, as `object`
     does."""
+    hint = named(hint)
     if hint is object:
         return True
     parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()

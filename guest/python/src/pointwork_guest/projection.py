@@ -31,12 +31,14 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, Never, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Never, NoReturn, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from .constraints import Measure, are_met, constraints_of, is_documentation
 from .crash import placed
 from .exceptions import HttpError
-from .hints import hints_of
+from .hints import hints_of, named, without_none
+from .jsontext import plain_value
 from .misfits import shown, type_name
 from .payload import Payload
 from .readers import FORMS
@@ -61,6 +63,9 @@ _OTHER_KINDS = {int: bool, float: bool, date: datetime}
 """Subclasses whose values have another form in JSON than those of their base."""
 _MOST_SHAPES = 64
 """How many combinations of classes of fields a record remembers."""
+_MEASURES: dict[Any, Measure] = {str: "text", (int, float, Decimal): "number", (date, time): "moment"}
+_KEYS = frozenset([str, int, float, bool, _NONE])
+"""Keys of a `dict` of which JSON makes the texts."""
 _LISTS = (list, tuple, set, frozenset, Sequence, MutableSequence, Set, MutableSet, Collection, Iterable)
 _OBJECTS = (dict, Mapping, MutableMapping)
 _STREAMS = (Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable)
@@ -127,9 +132,57 @@ def _has_exact(part: Project | None, values: Iterable[Any]) -> bool:
 
 
 def project(hint: Any) -> Project | None:
-    """What makes the sent value of a returned one. A type that no JSON has is a `TypeError`."""
-    # The metadata of `Annotated` says nothing of fields, and need not be hashable.
-    return _project(without_extras(hint))
+    """What makes the sent value of a returned one. A type that no JSON has, and a constraint that nothing enforces, are a
+    `TypeError`."""
+    if get_origin(hint) is Annotated:
+        return _constrained(*get_args(hint))
+    try:
+        hash(hint)
+    except TypeError:
+        # The metadata of an `Annotated` within it need not be hashable.
+        return _project.__wrapped__(hint)
+    return _project(hint)
+
+
+def _constrained(hint: Any, *extras: Any) -> Project | None:
+    part = project(hint)
+    constraints = constraints_of([*extras], _measure_of(hint), type_name(hint))
+    if not constraints:
+        return part
+    expected = f"{_expected(hint, part)} {' and '.join(one.told for one in constraints)}"
+
+    def made(value: Any) -> Any:
+        sent = value if part is None else part(value)
+        if value is not None and not are_met(constraints, value):
+            raise Unfit(f"expected {expected}, got {_told(value)}")
+        return sent
+
+    return made
+
+
+def _told(value: Any) -> str:
+    """A value in an error: an object by its class alone, since the log has the error."""
+    if isinstance(value, (date, time, Decimal)):
+        value = plain_value(value)
+    return f"`{shown(value) if isinstance(value, (str, int, float)) else type(value).__name__}`"
+
+
+def _measure_of(hint: Any) -> Measure | None:
+    """What a constraint can measure of a type."""
+    hint = named(without_none(named(hint))[0])
+    kind = get_origin(hint) or hint
+    if kind in (*_LISTS, *_OBJECTS) or (isinstance(kind, type) and issubclass(kind, tuple)):
+        return "items"
+    if not isinstance(kind, type) or issubclass(kind, (Enum, bool)):
+        return None
+    return next((measure for kinds, measure in _MEASURES.items() if issubclass(kind, kinds)), None)
+
+
+def _expected(hint: Any, part: Project | None) -> str:
+    if isinstance(part, Scalar):
+        return part.expected
+    kind = get_origin(named(hint)) or named(hint)
+    return "a list" if kind in _LISTS else "an object" if kind in _OBJECTS else type_name(hint)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -199,16 +252,30 @@ def _fixed(parts: list[Project | None]) -> Project:
 
 
 def _object(arguments: tuple[Any, ...]) -> Project:
-    part = project(arguments[1]) if arguments else None
+    key, part = map(project, arguments) if arguments else (None, None)
+    exact_keys = key.exact & _KEYS if isinstance(key, Scalar) else frozenset[type]()
 
     def made(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise _unfit("a `dict`", value)
-        if part is None or _has_exact(part, value.values()):
-            return value
-        return {name: _part(name, part, one) for name, one in value.items()}
+        if key is None or exact_keys.issuperset(map(type, value)):
+            if part is None or _has_exact(part, value.values()):
+                return value
+            return {name: _part(name, part, one) for name, one in value.items()}
+        return {
+            _key(key, name): one if part is None else _part(name, part, one) for name, one in value.items()
+        }
 
     return made
+
+
+def _key(part: Project, name: Any) -> Any:
+    """A key as JSON can have it."""
+    try:
+        sent = part(name)
+    except Unfit as error:
+        raise _within(name, Unfit(f"the key: {error}")) from None
+    return sent if isinstance(sent, (str, int, float, _NONE)) else plain_value(sent)
 
 
 def _part(name: object, part: Project, value: Any) -> Any:
@@ -393,12 +460,16 @@ def returning(call: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _returned(call: Callable[..., Any], hint: Any) -> Project | None:
-    kind: Any = get_origin(hint) or hint
+    bare = without_extras(hint)
+    kind: Any = get_origin(bare) or bare
     if kind in (Coroutine, Awaitable):
-        return _returned(call, (get_args(hint) or (Any,))[-1])
+        return _returned(call, (get_args(bare) or (Any,))[-1])
     is_generator = inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call)
     if kind in _STREAMS or is_generator:
-        piece = (get_args(hint) or (Any,))[0]
+        for extra in get_args(hint)[1:] if bare is not hint else ():
+            if not is_documentation(extra):
+                raise TypeError(f"`{extra!r}` cannot be a constraint of a stream")
+        piece = (get_args(bare) or (Any,))[0]
         if not _is_piece(piece):
             raise TypeError(
                 f"the pieces of a stream are {type_name(piece)}, expected `str` or `bytes`; `sse(events, data={type_name(piece).strip('`')})` "

@@ -22,7 +22,7 @@ from decimal import Decimal
 from enum import Enum, Flag
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from .constraints import Constraint, constraints_of
+from .constraints import Constraint, are_met, constraints_of
 from .misfits import (
     MOST_FIELDS,
     VERDICTS,
@@ -384,16 +384,8 @@ def _nullable(read: Read) -> Read:
 def _holding(read: Read, constraints: list[Constraint], expected: str) -> Read:
     def checked(value: Any) -> Any:
         made = read(value)
-        if made is None:
-            return None
-        for one in constraints:
-            try:
-                holds = one.holds(made)
-            except (ValueError, TypeError, ArithmeticError):
-                # Such as a time without a zone and one with a zone.
-                holds = False
-            if not holds:
-                raise refused(expected, value, is_text=True)
+        if made is not None and not are_met(constraints, made):
+            raise refused(expected, value, is_text=True)
         return made
 
     return checked
