@@ -48,8 +48,8 @@ struct Extras {
     crash: Option<Crash>,
     /// The event whose call failed by a mistake between the caller and the listener.
     mistaken_call: Option<String>,
-    /// The party at fault of the crash behind the failure; `None` without a crash.
-    fault: Option<Fault>,
+    /// The kind of the crash behind the failure, and the party at fault of the crash; `None` without a crash.
+    crashed: Option<(CrashKind, Fault)>,
     /// Whether the log has a line for the failure.
     is_reported: bool,
 }
@@ -161,7 +161,7 @@ impl Failure {
     pub fn of_crash(crash: Crash) -> Self {
         let mut failure = Self::of(crash.kind.code(), "the listener crashed");
         let extras = failure.extras.get_or_insert_default();
-        extras.fault = Some(crash.fault());
+        extras.crashed = Some((crash.kind, crash.fault()));
         extras.crash = Some(crash);
         failure
     }
@@ -169,7 +169,7 @@ impl Failure {
     /// The error that a client gets for a crash: the status, without any detail.
     pub(crate) fn for_client(crash: &Crash) -> Self {
         let mut failure = Self::of(crash.kind.code(), crash.kind.public_message()).reported();
-        failure.extras.get_or_insert_default().fault = Some(crash.fault());
+        failure.extras.get_or_insert_default().crashed = Some((crash.kind, crash.fault()));
         failure
     }
 
@@ -230,8 +230,12 @@ impl Failure {
     }
 
     fn fault_of_cause(&self) -> Fault {
-        let of_crash = self.extras.as_ref().and_then(|extras| extras.fault);
+        let of_crash = self.crashed().map(|(_, fault)| fault);
         of_crash.unwrap_or_else(|| self.code.consequences().fault)
+    }
+
+    fn crashed(&self) -> Option<(CrashKind, Fault)> {
+        self.extras.as_ref()?.crashed
     }
 
     /// Whether the failure is a mistake of the code that called an event or a function of the context (spec E6). A host in another
@@ -279,6 +283,11 @@ impl Failure {
         &self.message
     }
 
+    /// The sentence for the client of a request that the failure ends. That of a crash names no event: the log does.
+    pub(crate) fn message_for_client(&self) -> &str {
+        self.crashed().map_or(&self.message, |(kind, _)| kind.public_message())
+    }
+
     /// The headers that the client gets, beside those of every reply.
     pub fn headers(&self) -> &HeaderMap {
         static NONE: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
@@ -318,6 +327,24 @@ mod tests {
         assert_eq!(body, r#"{"message":"internal error"}"#);
         let raised = Failure::new(StatusCode::NOT_FOUND, "no such product").after_call("db:one");
         assert_eq!((raised.status().as_u16(), raised.mistaken_call()), (404, None));
+    }
+
+    /// Spec E6.
+    #[test]
+    fn a_crashed_listener_is_no_business_of_the_client() {
+        for (kind, status, expected) in [
+            (CrashKind::Panic, 500, "internal error"),
+            (CrashKind::Deadline, 504, "the request took too long"),
+            (CrashKind::Limit, 503, "the server is busy"),
+        ] {
+            let mut failure = Failure::of_crash(Crash::new(kind, "no such table"));
+            assert!(failure.take_crash("db:one").is_some());
+            assert!(failure.message().contains("`db:one`"), "the caller reads it");
+            let reply = crate::failure_reply(&failure.after_call("db:one"));
+            assert_eq!(reply.status(), status);
+            let body = reply.into_body().try_into_bytes().expect("a whole body");
+            assert_eq!(body, format!(r#"{{"message":"{expected}"}}"#));
+        }
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub fn failure_reply(failure: &Failure) -> Response<Body> {
         response.extensions_mut().insert(FailedRequest::of(failure));
         return response;
     }
-    let mut response = error_with(failure.status(), failure.message(), failure.details());
+    let mut response = error_with(failure.status(), failure.message_for_client(), failure.details());
     response.extensions_mut().insert(FailedRequest::of(failure));
     let headers = response.headers_mut();
     if failure.headers().contains_key(CONTENT_TYPE) {
