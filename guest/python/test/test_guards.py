@@ -2,10 +2,22 @@
 
 import functools
 import re
-from collections.abc import Generator
-from typing import Annotated, Any, cast
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from typing import Annotated, Any, NewType, Protocol, TypeVar, cast
 
 import pytest
+from annotated_types import Gt
 
 from pointwork_guest import BaseContext, Context, Depends, Forbidden, Header, HttpError, Module, NotFound, Reply, controller, get
 from pointwork_guest.testing import TestApp, TestResponse
@@ -378,6 +390,76 @@ def test_what_no_guard_can_mean_is_an_error(guard: Any) -> None:
     for answer in (answer_now(guard), answer_later(guard)):
         assert answer.status == 500
         assert re.match("the guard .* returned", str(answer.exception))
+
+
+class Called:
+    def __call__(self) -> bool:
+        return False
+
+
+class Steps:
+    def __iter__(self) -> "Steps":
+        return self
+
+    def __next__(self) -> bool:
+        return False
+
+
+class Undecided(Steps, list[bool]):
+    """An iterator that is a list as well."""
+
+
+class Checks(Protocol):
+    def __call__(self) -> bool: ...
+
+
+UserIterator = NewType("UserIterator", map)  # type: ignore[type-arg]
+READ = "an iterator decides nothing until it is read: declare it `-> bool`, and return `any(…)` or `all(…)` of its values"
+CALLED = "it decides nothing until it is called: declare it `-> bool`, and return what the call returns"
+CONSTRUED = "nothing enforces it there: declare it `-> bool`, and return whether the value fits"
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        *((hint, READ) for hint in (Iterable[bool], Iterator[bool], Generator[bool, None, None], Iterable, map, Steps, UserIterator)),
+        *((hint, READ) for hint in (AsyncIterable[bool], AsyncIterator[bool], AsyncGenerator[bool, None])),
+        *((hint, READ) for hint in (Iterable[bool] | None, Annotated[Iterable[bool], "checks"], "Iterable[bool]", Awaitable[Iterator[bool]])),
+        *((hint, CALLED) for hint in (Callable[[], bool], Callable, type, type[Account], Called, Checks, Called | None)),
+        *((hint, CONSTRUED) for hint in (Annotated[int, Gt(0)], Annotated[int, Gt(0)] | None, NewType("Level", Annotated[int, Gt(0)]))),
+    ],
+)
+def test_a_declared_type_that_decides_nothing_is_refused(hint: Any, told: str) -> None:
+    for answer in (answer_now, answer_later):
+        with pytest.raises(TypeError) as found:
+            answer(returns([True], hint))
+        assert str(found.value).startswith("the guard `returns.<locals>.guard` is declared `-> ")
+        assert str(found.value).endswith(told)
+
+
+def test_a_guard_may_return_what_has_parts() -> None:
+    for value, hint in (([1], list[int]), ([1], Sequence[int]), ({"a": 1}, dict[str, int]), ("Ada", Annotated[str, "a name"])):
+        assert answer_now(returns(value, hint)).status == answer_later(returns(value, hint)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (map(str, "no"), Hashable | None),
+        (Undecided([True]), list[bool]),
+        (Undecided([True]), list),
+        (Account, Hashable),
+        (Called(), Hashable),
+        (len, Hashable),
+        (functools.partial(len), Hashable),
+        (iter("no"), Hashable),
+        (iter("no"), TypeVar("T")),
+    ],
+)
+def test_a_value_that_decides_nothing_is_an_error_whatever_its_declared_type(value: Any, hint: Any) -> None:
+    for answer in (answer_now(returns(value, hint)), answer_later(returns(value, hint))):
+        assert answer.status == 500
+        assert re.match("the guard .* returned .*, which decides nothing", str(answer.exception))
 
 
 def test_the_error_of_a_guard_names_its_declared_type() -> None:

@@ -9,21 +9,20 @@ the word of the function, though it may be a `return` that the decorator lacks. 
 has no decorator.
 """
 
-import functools
-import inspect
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
-from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
+from .constraints import is_documentation
 from .exceptions import Forbidden, HttpError
-from .hints import NONE, has_decorator, hints_of, named, shown, without_partials
+from .hints import NONE, has_decorator, hints_of, named, shown, stands_for, without_partials
 from .misfits import type_name
 from .projection import Handle
 from .reply import Reply
 
 _UNKNOWN = (Any, object)
 """Declared types that do not say which values let a request pass: any value that Python counts as true does."""
-_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+_LATER = (Awaitable, Coroutine, types.CoroutineType)
 
 
 def declared_type(guard: Callable[..., Any]) -> Any:
@@ -31,18 +30,47 @@ def declared_type(guard: Callable[..., Any]) -> Any:
     if _is_class(guard):
         return without_partials(guard)
     hint = named(hints_of(guard).get("return", Any))
-    while get_origin(hint) in (Awaitable, Coroutine, types.CoroutineType):
+    while get_origin(hint) in _LATER:
         hint = named((get_args(hint) or (Any,))[-1])
     return NONE if hint is None else hint
 
 
 def check_guard(guard: Callable[..., Any]) -> None:
-    """Refuses a guard whose `None` may be that of a decorator."""
+    """Refuses a guard whose `None` may be that of a decorator, and one whose declared type decides nothing."""
+    hint = hints_of(guard).get("return", Any)
+    problem = None if _is_class(guard) else _type_problem(hint)
+    if problem is not None:
+        raise TypeError(f"the guard {shown(guard)} is declared `-> {type_name(hint).strip('`')}`, and {problem}")
     if declared_type(guard) is NONE and has_decorator(guard):
         raise TypeError(
             f"the guard {shown(guard)} is declared `-> None` and has a decorator, whose `None` would let "
             "each request pass: declare it `-> bool`, and end it by `return True`"
         )
+
+
+def _type_problem(hint: Any) -> str | None:
+    """What is wrong with the declared type of a guard, or with a part of a union."""
+    if get_origin(hint) is Annotated and not all(map(is_documentation, get_args(hint)[1:])):
+        return "nothing enforces it there: declare it `-> bool`, and return whether the value fits"
+    inner = stands_for(hint)
+    if inner is not None:
+        return _type_problem(inner)
+    kind: Any = get_origin(hint) or hint
+    if kind in (Union, types.UnionType):
+        return next(filter(None, map(_type_problem, get_args(hint))), None)
+    if kind in _LATER:
+        return _type_problem((get_args(hint) or (Any,))[-1])
+    if not isinstance(kind, type):
+        return None
+    if kind in (Iterable, AsyncIterable) or _is_iterator(kind):
+        return "an iterator decides nothing until it is read: declare it `-> bool`, and return `any(…)` or `all(…)` of its values"
+    if any("__call__" in vars(base) for base in kind.__mro__):
+        return "it decides nothing until it is called: declare it `-> bool`, and return what the call returns"
+    return None
+
+
+def _is_iterator(kind: type) -> bool:
+    return hasattr(kind, "__next__") or hasattr(kind, "__anext__")
 
 
 def settled(value: Any, function: Callable[..., Any]) -> Any:
@@ -76,9 +104,10 @@ def admit(guard: Callable[..., Any], hint: Any, value: Any) -> None:
             f"the guard {shown(guard)} returned `{type(value).__name__}`, which each request has: "
             "expected `True`, `False` or a value"
         )
-    if _is_unfinished(guard, hint, value):
+    # The code that decides has not run: the guard made a generator, a function, a class, or an object that is called.
+    if value is NotImplemented or callable(value) or _is_iterator(type(value)):
         raise TypeError(
-            f"the guard {shown(guard)} returned `{type(value).__name__}`, whose code has not run: "
+            f"the guard {shown(guard)} returned `{type(value).__name__}`, which decides nothing: "
             "expected `True`, `False` or a value"
         )
     if value is None or value is False or (not value and (hint in (*_UNKNOWN, bool) or _is_class(guard))):
@@ -96,16 +125,6 @@ def _is_class(guard: Callable[..., Any]) -> bool:
 
 def _name(value: Any) -> str:
     return (value if isinstance(value, type) else type(value)).__name__
-
-
-def _is_unfinished(guard: Callable[..., Any], hint: Any, value: Any) -> bool:
-    """Whether the code that decides has not run: the guard made a generator, a function or a class, or its class an
-    object that is to be called."""
-    if (hint in _UNKNOWN or _is_class(guard)) and callable(value):
-        return True
-    if hint in _UNKNOWN and (value is NotImplemented or isinstance(value, (Iterator, AsyncIterator))):
-        return True
-    return isinstance(value, _FUNCTIONS) or inspect.isgenerator(value) or inspect.isasyncgen(value)
 
 
 def _fits(value: Any, hint: Any) -> bool:

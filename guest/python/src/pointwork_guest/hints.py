@@ -170,15 +170,18 @@ def is_list(hint: Any) -> bool:
 
 def named(hint: Any) -> Any:
     """What a `NewType` or a `type` statement stands for, without constraints."""
-    while not isinstance(hint, type):
-        if get_origin(hint) is Annotated:
-            hint = get_args(hint)[0]
-            continue
-        inner = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
-        if inner is None:
-            break
+    while (inner := stands_for(hint)) is not None:
         hint = inner
     return hint
+
+
+def stands_for(hint: Any) -> Any:
+    """The type that an `Annotated`, a `NewType` or a `type` statement stands for; `None` for another type."""
+    if isinstance(hint, type):
+        return None
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[0]
+    return getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
 
 
 def shown(function: Any) -> str:
