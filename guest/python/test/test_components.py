@@ -194,6 +194,8 @@ def test_a_new_instance_has_its_own_seed(server: Servers) -> None:
 def test_what_is_logged(server: Servers) -> None:
     assert server.get("/now/log") == (200, b"logged")
     server.logged("printed twice", "an error", "sold out", "product=7", "with fields", "product=8", 'handler="log"')
+    assert server.get("/later/log") == (200, b"logged")
+    server.logged("printed apart", "unfinished apart", "of a task apart", "unfinished of a task")
 
 
 @pytest.mark.parametrize(

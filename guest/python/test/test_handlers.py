@@ -1,5 +1,6 @@
 """Handlers, their parameters, their replies and their errors."""
 
+import contextvars
 import json
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,13 +27,17 @@ from pointwork_guest import (
     Reply,
     any_method,
     controller,
+    env,
     get,
+    log,
     patch,
     post,
     put,
+    raw,
     route,
     settings,
 )
+from pointwork_guest.log import Lines
 from pointwork_guest.testing import TestApp
 
 
@@ -347,3 +352,22 @@ def test_a_handler_that_fails_lets_go_of_its_body() -> None:
     assert TestApp(Module(controllers=[Bodies])).post("/bodies", body=b"x" * 200_000).status == 400
     # The generator is still there, and its resource is not.
     assert kept[0].gi_frame.f_locals["body"]._raw is None
+
+
+def test_output_in_an_empty_context_is_logged() -> None:
+    out = Lines(raw.Level.INFO, 0)
+
+    @controller("x")
+    class Prints:
+        @get()
+        def show(self) -> str:
+            empty = contextvars.Context()
+            empty.run(print, "printed", "apart", file=out)
+            empty.run(print, "unfinished", end="", file=out)
+            out.end()
+            empty.run(log.info, "logged apart")
+            return empty.run(lambda: env["GREETING"])
+
+    answer = TestApp(Module(controllers=[Prints]), variables={"GREETING": "hello"}).get("/x")
+    assert answer.text() == "hello"
+    assert [line.message for line in answer.lines] == ["printed apart", "unfinished", "logged apart"]

@@ -52,7 +52,6 @@ class Instance:
         self._has_begun = False
         self._variables: list[raw.Property] = []
         self._out, self._err = Lines(raw.Level.INFO, 0), Lines(raw.Level.WARN, 1)
-        Lines.rests.set(["", ""])
         sys.stdout, sys.stderr = self._out, self._err
 
     def variables(self) -> list[raw.Property]:
@@ -75,9 +74,8 @@ class Instance:
 
     def end(self) -> None:
         """Ends a call."""
-        if any(Lines.rests.get()):
-            self._out.end()
-            self._err.end()
+        self._out.end()
+        self._err.end()
 
     def raised(self, error: BaseException) -> None:
         """Reports an exception that ends the running call. The instance goes on."""

@@ -75,9 +75,11 @@ def _level(number: int) -> raw.Level:
 class Lines(io.TextIOBase):
     """`sys.stdout` and `sys.stderr` of a component. A line ends at its newline, or with the call that wrote it."""
 
-    rests: ContextVar[list[str]] = ContextVar("rests")
-    """The texts of the call that have no newline yet, one of each stream. Contexts that copy that of the call share the
-    list. An instance of the synchronous form has one call at a time, and so one list."""
+    _instance_rests = ["", ""]
+    rests: ContextVar[list[str]] = ContextVar("rests", default=_instance_rests)
+    """The texts that have no newline yet, one of each stream. Each call of the asynchronous form has a list, which
+    contexts that copy the context of the call share. The synchronous form has one call at a time, and so one list. An
+    empty context, as `contextvars.Context()` makes it, has this list as well."""
 
     def __init__(self, level: raw.Level, stream: int) -> None:
         self._level, self._stream = level, stream
@@ -97,9 +99,11 @@ class Lines(io.TextIOBase):
         return len(text)
 
     def end(self) -> None:
-        """Ends a line that has no newline."""
-        if self.rests.get()[self._stream]:
-            self.write("\n")
+        """Ends a line that has no newline, of the call or of the instance."""
+        for rests in (self.rests.get(), self._instance_rests):
+            if rests[self._stream]:
+                write(self._level, rests[self._stream], _PRINTED)
+                rests[self._stream] = ""
 
 
 def name_sources_in_warnings() -> None:

@@ -80,7 +80,7 @@ def in_world(world: World) -> Iterator[None]:
     """The host is that of a test until the end of the block; several tests may run at a time."""
     before = host.environment, host.waiting, host.async_waiting, host.failure
     host.environment, host.waiting, host.async_waiting, host.failure = (
-        _Environment(),
+        _Environment(world),
         _Waiting(),
         _AsyncWaiting(),
         HostFailure,
@@ -94,17 +94,22 @@ def in_world(world: World) -> Iterator[None]:
 
 
 class _Environment:
+    """`world` is that of code in an empty context, as `contextvars.Context()` makes it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
     def hand_over(self, event: str, context: raw.Context, payload: raw.Payload, /) -> None:
-        _world.get().hand_over(event, context, payload)
+        _world.get(self._world).hand_over(event, context, payload)
 
     def variables(self) -> list[raw.Property]:
-        return _world.get().variables()
+        return _world.get(self._world).variables()
 
     def write(self, level: raw.Level, target: str, message: str, fields: list[raw.Property], /) -> None:
-        _world.get().write(level, target, message, fields)
+        _world.get(self._world).write(level, target, message, fields)
 
     def raised(self, error: BaseException, /) -> None:
-        _world.get().exceptions.append(error)
+        _world.get(self._world).exceptions.append(error)
         # A test that expects another reply shows it. Attributes of the program's class may fail.
         with suppress(Exception):
             traceback.print_exception(error)

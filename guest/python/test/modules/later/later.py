@@ -1,6 +1,7 @@
 """A module of the asynchronous form, which the tests build and serve, with a directory and clocks that are granted."""
 
 import asyncio
+import contextvars
 import os
 import random
 import sys
@@ -53,6 +54,12 @@ class Later:
     async def show(self, id: int, ctx: AsyncContext, user: Annotated[Any, Depends(user)]) -> Any:
         both = await asyncio.gather(ctx.call("later:one", id), ctx.call("later:two", id))
         return {"user": user, "found": both}
+
+    @get("log")
+    async def log(self) -> str:
+        contextvars.Context().run(print, "of a task apart")
+        contextvars.Context().run(print, "unfinished of a task", end="")
+        return "logged"
 
     @get("stream")
     async def stream(self, ctx: AsyncContext) -> AsyncIterator[str]:

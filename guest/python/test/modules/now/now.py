@@ -1,5 +1,6 @@
 """A module of the synchronous form, which the tests build and serve."""
 
+import contextvars
 import logging
 import os
 import random
@@ -92,6 +93,8 @@ class Now:
     def log(self) -> str:
         print("printed", "twice")
         print("an error", file=sys.stderr, end="")
+        contextvars.Context().run(print, "printed", "apart")
+        contextvars.Context().run(print, "unfinished apart", end="")
         logger.warning("sold %s", "out", extra={"product": 7})
         log.info("with fields", product=8)
         return "logged"
