@@ -6,9 +6,11 @@ from enum import StrEnum
 from pathlib import Path as File
 from typing import Annotated, Any, Literal
 
+import attrs
 import pytest
 
 from pointwork_guest import (
+    Body,
     Conflict,
     Context,
     Depends,
@@ -24,6 +26,7 @@ from pointwork_guest import (
     controller,
     get,
     on,
+    post,
     route,
 )
 from pointwork_guest.build import BuildError
@@ -277,3 +280,89 @@ def test_defaults_are_used_or_refused() -> None:
         with pytest.raises(TypeError) as found:
             TestApp(Module(controllers=[controller("x")(type("Shows", (), {"show": get(":id")(function)}))]))
         assert f"{what}, so that its default would have no effect: expected none" in str(found.value)
+
+
+@dataclass
+class Titled:
+    name: str
+
+
+@dataclass(init=False)
+class Bare:
+    name: str
+
+
+@dataclass(init=False)
+class Wider(Titled):
+    price: int
+
+
+@attrs.define(init=False)
+class BareAttrs:
+    name: str
+
+
+class Renamed(Titled):
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+
+
+@dataclass(init=False)
+class Demanding:
+    name: str = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Amount(int):
+    def __new__(cls, value: int, unit: str) -> "Amount":
+        return super().__new__(cls, value)
+
+
+@pytest.mark.parametrize(
+    ("hint", "name", "problem"),
+    [
+        (Bare, "Bare", "got an unexpected keyword argument `name`"),
+        (list[Bare], "Bare", "got an unexpected keyword argument `name`"),
+        (Wider, "Wider", "got an unexpected keyword argument `price`"),
+        (BareAttrs, "BareAttrs", "got an unexpected keyword argument `name`"),
+        (Renamed, "Renamed", "missing a required argument: `title`"),
+        (Demanding, "Demanding", "missing a required argument: `name`"),
+        (dict[str, Amount], "Amount", "missing a required argument: `unit`"),
+    ],
+)
+def test_a_type_whose_constructor_does_not_take_its_fields_is_refused(hint: Any, name: str, problem: str) -> None:
+    def create(self: Any, body: Any) -> None: ...
+
+    create.__annotations__["body"] = Annotated[hint, Body()]
+    with pytest.raises(TypeError) as found:
+        TestApp(Module(controllers=[controller("x")(type("Made", (), {"create": post()(create)}))]))
+    assert f"`{name}` cannot be made of its JSON: {problem}: expected a constructor that takes" in str(found.value)
+
+
+@dataclass(init=False)
+class Own:
+    name: str
+    price: int = 1
+
+    def __init__(self, **fields: Any) -> None:
+        self.name, self.price = fields["name"], fields.get("price", 2)
+
+
+def test_a_type_with_a_constructor_of_its_own_is_a_body() -> None:
+    @controller("x")
+    class Shop:
+        @post()
+        def create(self, body: Own) -> Own:
+            return body
+
+        @get()
+        def show(self) -> Bare:
+            made = Bare()
+            made.name = "tea"
+            return made
+
+    app = TestApp(Module(controllers=[Shop]))
+    assert app.post("/x", json={"name": "tea"}).json() == {"name": "tea", "price": 2}
+    assert app.get("/x").json() == {"name": "tea"}

@@ -6,6 +6,7 @@ paths, queries, headers and forms) have compilers of their own, since a text has
 value that does not fit raises `Invalid`, or `Misfit` with several.
 """
 
+import inspect
 import types
 from collections.abc import (
     Callable,
@@ -246,6 +247,7 @@ class Compiler:
         """A class of the program below one of the types of JSON: its constructor gets the value."""
         base = next(one for one in (str, int, float, Decimal) if issubclass(kind, one))
         inner = self.reader(base)
+        _check_constructor(kind, "one value", count=1)
         return Reader(lambda value: called(kind, inner.read(value)), inner.expected, "scalar", inner.measure)
 
     def _item_list(self, value: Any) -> list[Any]:
@@ -343,6 +345,10 @@ class Compiler:
         names = {name for name, *_ in fields}
         is_closed = self._closed or record.is_closed
         kind: Any = None if record.is_dict else record.kind
+        if kind is not None:
+            every = [argument for _, argument, _, _ in fields]
+            required = [argument for _, argument, _, is_required in fields if is_required]
+            _check_constructor(kind, "its fields by their names", named=[every, required])
 
         def read(value: Any) -> Any:
             if type(value) is not dict:
@@ -371,6 +377,24 @@ class Compiler:
                 raise verdict(error) or error from None
 
         return read
+
+
+def _check_constructor(kind: Any, taken: str, *, count: int = 0, named: Sequence[Sequence[str]] = ((),)) -> None:
+    """Refuses a class that could never be made, such as a dataclass with `init=False` and no `__init__`. `named` has the
+    names of arguments that may come together."""
+    try:
+        signature = inspect.signature(kind)
+    except (ValueError, NameError):
+        # A class in C may have no signature, and Python 3.14 evaluates the type hints of the parameters.
+        return
+    for names in named:
+        try:
+            signature.bind(*[None] * count, **dict.fromkeys(names))
+        except TypeError as error:
+            told = str(error).replace("'", "`")
+            raise TypeError(
+                f"`{kind.__name__}` cannot be made of its JSON: {told}: expected a constructor that takes {taken}"
+            ) from None
 
 
 def _spelled(word: Any) -> str:
