@@ -114,6 +114,11 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function. From Python 3.13 on, `inspect` gives a member of an `Enum` the signature of its class."""
+    return inspect.signature(getattr(function, "__call__") if isinstance(function, Enum) else function)
+
+
 def marker_of(hint: Any, default: Any) -> tuple[Any, Any]:
     """The type of a parameter with its constraints, and where its value is from."""
     markers = [default] if isinstance(default, MARKERS) else []

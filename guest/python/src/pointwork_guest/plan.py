@@ -12,7 +12,7 @@ from .context import AsyncContext, Context
 from .crash import note_place, placed
 from .exceptions import BadRequest
 from .guards import admit, check_guard, declared_type, settled
-from .hints import hints_of, is_async_function, is_list, is_text, key_of, marker_of, shown, without_none
+from .hints import hints_of, is_async_function, is_list, is_text, key_of, marker_of, shown, signature_of, without_none
 from .parameters import MARKERS, Body, Cookie, Dependency, Form, Header, Path, Queries, Query, is_closed
 from .validation import structurer
 
@@ -99,7 +99,7 @@ class Planner:
         bodies: list[str] = []
         # Guards, hooks and dependencies are those of several routes, and a path may lack the parameter.
         is_handler = skip == 0 and not self._making
-        for parameter in [*inspect.signature(function).parameters.values()][skip:]:
+        for parameter in [*signature_of(function).parameters.values()][skip:]:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(f"{shown(function)} has the parameter `{parameter}`, expected parameters with names")
             hint = hints.get(parameter.name, parameter.empty)
@@ -264,7 +264,7 @@ class Planner:
     def hook(self, hook: Callable[..., Any], path: Collection[str]) -> Plan:
         """The plan of a hook, which gets the outcome first."""
         self._expect_form(hook, f"the hook {shown(hook)}")
-        first = next(iter(inspect.signature(hook).parameters.values()), None)
+        first = next(iter(signature_of(hook).parameters.values()), None)
         if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
             told = f"the hook {shown(hook)} takes no outcome, expected the `Reply` or the `HttpError` as its first parameter"
             raise placed(TypeError(told), hook)
@@ -275,7 +275,7 @@ class Planner:
         told = f"`errors` of the module has {shown(function)}, which"
         self._expect_form(function, told)
         try:
-            inspect.signature(function).bind(None, None)
+            signature_of(function).bind(None, None)
         except TypeError:
             raise placed(TypeError(f"{told} cannot be called with the error and the context"), function) from None
         except ValueError:
