@@ -227,6 +227,14 @@ def test_what_is_logged(server: Servers) -> None:
             "now/import",
             ("No module named 'colorsys': a component has no files at run time, import it at the top of a file",),
         ),
+        (
+            "now/sold-out",
+            ("TypeError: `SoldOut` has no `headers`: call `super().__init__()`", "at Now.sold_out (test/modules/now/now.py:"),
+        ),
+        (
+            "later/sold-out",
+            ("TypeError: `NotFound.headers` cannot be read", "at Later.sold_out (test/modules/later/later.py:"),
+        ),
         ("now/exit", ("SystemExit: 3", "at Now.exit (test/modules/now/now.py:")),
         (
             "later/timer",
@@ -248,7 +256,7 @@ def test_an_exception_tells_its_story_in_the_log_alone(server: Servers, path: st
 
 
 def test_an_instance_goes_on_after_exceptions_and_is_replaced_after_a_trap(server: Servers) -> None:
-    for path in ("now/key-error", "later/crash", "later/locked", "later/interrupt", "now/interrupt"):
+    for path in ("now/key-error", "now/sold-out", "later/sold-out", "later/crash", "later/locked", "later/interrupt", "now/interrupt"):
         module = path.partition("/")[0]
         assert server.get(f"/{module}/trap")[0] == 500
         counts = [server.get(f"/{module}/count")[1]]

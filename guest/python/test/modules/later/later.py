@@ -55,6 +55,12 @@ class Later:
         both = await asyncio.gather(ctx.call("later:one", id), ctx.call("later:two", id))
         return {"user": user, "found": both}
 
+    @get("sold-out")
+    async def sold_out(self) -> str:
+        error = NotFound()
+        error.headers = None  # type: ignore[assignment]
+        raise error
+
     @get("log")
     async def log(self) -> str:
         contextvars.Context().run(print, "of a task apart")

@@ -57,6 +57,13 @@ class StoredBox(Box):
     key: str = "secret"
 
 
+@dataclass
+class SoldOut(HttpError):
+    """An error that does not call the constructor of its base."""
+
+    left: int
+
+
 @controller("now")
 class Now:
     @get("box")
@@ -88,6 +95,10 @@ class Now:
             "environ": os.environ.get("GREETING"),
             "env": env["GREETING"],
         }
+
+    @get("sold-out")
+    def sold_out(self) -> str:
+        raise SoldOut(3)
 
     @get("log")
     def log(self) -> str:
