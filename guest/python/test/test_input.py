@@ -238,8 +238,18 @@ def test_a_body_has_at_most_1000_parts() -> None:
     assert sent("parts", part("a") * 1000 + b"--b--", **PARTS) == (200, ["x"] * 1000)
     assert sent("parts", part("a") * 1001 + b"--b--", **PARTS) == (
         413,
-        {"message": "body: it has more than 1000 parts"},
+        {"message": "body: there are too many parts, expected 1000 at most"},
     )
+
+
+def test_a_head_ends_within_64_kib_the_preamble_included() -> None:
+    endless = (400, {"message": "body: a part has no end of its head within 65536 bytes"})
+    padded = part("a").replace(b"\r\n\r\n", b"\r\nx-a: " + b"y" * 70_000 + b"\r\n\r\n", 1)
+    for body in [padded, b"p" * 66_000 + b"\r\n" + part("a"), b"p" * 65_500 + b"\r\n" + part("a")]:
+        assert sent("parts", body + b"--b--", **PARTS) == endless
+    assert sent("parts", b"p" * 60_000 + b"\r\n" + part("a") + b"--b--", **PARTS) == (200, ["x"])
+    long = part("a").replace(b"\r\n\r\nx", b"\r\n\r\n" + b"x" * 100_000, 1)
+    assert sent("parts", long + part("a") + b"--b--", **PARTS)[0] == 200
 
 
 def test_a_head_that_arrives_byte_by_byte_is_searched_once() -> None:

@@ -11,6 +11,7 @@ from .header import essence, is_utf8, parameter
 _LONGEST_BOUNDARY = 70
 """As RFC 2046 says."""
 _LONGEST_HEAD = 64 * 1024
+"""In bytes. The preamble counts, which is in front of the first part."""
 _MOST_PARTS = 1_000
 _MOST_HEADERS = 100
 """In one part."""
@@ -78,8 +79,11 @@ class Parser:
 
     def head(self) -> Generator[None, bytes, dict[str, str] | None]:
         """The headers of the next part, `None` after the last. What is left of the present one is skipped."""
-        while (yield from self.content()) or self._in_content:
-            pass
+        preamble = 0
+        while (skipped := (yield from self.content())) or self._in_content:
+            preamble += len(skipped) if self._parts == 0 else 0
+            if preamble > _LONGEST_HEAD:
+                raise _endless_head()
         end = yield from self._find(b"\n", _LONGEST_BOUNDARY + 2, end=b"--")
         if self._buffer.startswith(b"--", self._at):
             return None
@@ -87,10 +91,10 @@ class Parser:
             raise _malformed("a line break after the boundary")
         self._parts += 1
         if self._parts > _MOST_PARTS:
-            raise ContentTooLarge(f"body: it has more than {_MOST_PARTS} parts")
-        end = yield from self._find(b"\r\n\r\n", _LONGEST_HEAD)
+            raise ContentTooLarge(f"body: there are too many parts, expected {_MOST_PARTS} at most")
+        end = yield from self._find(b"\r\n\r\n", _LONGEST_HEAD - preamble)
         if end is None:
-            raise BadRequest(f"body: the head of a part has more than {_LONGEST_HEAD} bytes")
+            raise _endless_head()
         head = self._take(end, 4)
         self._in_content = True
         return _headers(head)
@@ -102,7 +106,7 @@ class Parser:
         while True:
             found = self._buffer.find(wanted, self._at + searched)
             if found >= 0:
-                return found
+                return found if found - self._at <= most else None
             if self._unread > most or (end is not None and self._buffer.startswith(end, self._at)):
                 return None
             # A client may send a byte at a time, so nothing is searched twice.
@@ -124,6 +128,10 @@ def _headers(head: bytes) -> dict[str, str]:
             raise _malformed("`name: value` in the head of a part")
         headers[name.strip().lower()] = value.strip()
     return headers
+
+
+def _endless_head() -> BadRequest:
+    return BadRequest(f"body: a part has no end of its head within {_LONGEST_HEAD} bytes")
 
 
 def _malformed(expected: str) -> BadRequest:
