@@ -228,6 +228,13 @@ impl Body {
         self
     }
 
+    /// Nobody waits for the next chunk, after a poll that was pending: the time until the next poll is not the client's.
+    pub(crate) fn nobody_waits(&mut self) {
+        if let BodyKind::Stream { pace: Some(pace), .. } = &mut self.0 {
+            pace.arrived(0);
+        }
+    }
+
     /// The same body; its bytes are counted in this account when the body is collected.
     #[must_use]
     pub(crate) fn counted(mut self, account: &Arc<MemoryAccount>) -> Self {

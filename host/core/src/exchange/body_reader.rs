@@ -239,7 +239,10 @@ impl BodyReader {
         while self.end.is_none() && self.rest.len().max(joined.len()) < JOINED {
             match Pin::new(&mut self.body).poll_frame(cx) {
                 Poll::Pending if self.rest.is_empty() => return Poll::Pending,
-                Poll::Pending => break,
+                Poll::Pending => {
+                    self.body.nobody_waits();
+                    break;
+                }
                 Poll::Ready(None) => self.end = Some(Ok(())),
                 Poll::Ready(Some(Err(error))) => self.end = Some(Err(error)),
                 Poll::Ready(Some(Ok(frame))) => {

@@ -71,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// The next chunk is there, or the end.
+    /// The next chunk is there, or the end; or nobody waits any more.
     pub(crate) fn arrived(&mut self, bytes: u64) {
         self.arrived = self.arrived.saturating_add(bytes);
         if let Some(end) = self.waiting.take().and_then(|waiting| waiting.window_ends) {

@@ -257,6 +257,34 @@ async fn short_frames_that_have_arrived_are_one_chunk() {
 }
 
 #[tokio::test]
+async fn the_time_of_a_handler_between_two_chunks_is_not_the_clients() {
+    let works = Arc::new(Semaphore::new(0));
+    let work = works.clone();
+    let handler = move |context: Context| {
+        let works = works.clone();
+        async move {
+            let mut reader = context.open_body()?;
+            let first = reader.read(10).await?;
+            drop(works.acquire().await);
+            let second = reader.read(10).await?;
+            Ok::<_, Failure>(format!("{first:?} {second:?} {:?}", reader.read(10).await?))
+        }
+    };
+    let (stand, _) = stand(BodyMode::Stream, handler, |options| options.body_rate = 1024);
+    let (mut writer, body) = Body::channel();
+    let replying = tokio::spawn(stand.router.respond(None, post(body)));
+    writer.write("a").await.unwrap();
+    stand.time.advance(Duration::from_mins(1)).await;
+    work.add_permits(1);
+    writer.write("b").await.unwrap();
+    writer.finish().await.unwrap();
+    let reply = replying.await.unwrap();
+    assert_eq!(reply.status(), StatusCode::OK);
+    let text = reply.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(text, r#"Some(b"a") Some(b"b") None"#);
+}
+
+#[tokio::test]
 async fn reading_a_streamed_body_at_once_is_bounded_as_a_whole_one() {
     for body in [Body::from("123456789"), chunks(["12345", "6789"])] {
         let (stand, _) = stand(BodyMode::Stream, length, |options| options.body_limit = 8);
