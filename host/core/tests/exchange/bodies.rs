@@ -274,7 +274,8 @@ async fn the_time_of_a_handler_between_two_chunks_is_not_the_clients() {
     let (mut writer, body) = Body::channel();
     let replying = tokio::spawn(stand.router.respond(None, post(body)));
     writer.write("a").await.unwrap();
-    stand.time.advance(Duration::from_mins(1)).await;
+    // Longer than a window of the rate, shorter than the deadline.
+    stand.time.advance(Duration::from_secs(15)).await;
     work.add_permits(1);
     writer.write("b").await.unwrap();
     writer.finish().await.unwrap();
