@@ -39,7 +39,7 @@ limits! {
         ///
         /// Modules with the same stack share an engine. Each further size takes the address space of another pool.
         stack: usize = bytes(512 KiB) as "stack";
-        /// The number of instances of the module; further calls wait. One handler holds at most three quarters; in a synchronous module with two or three, and in an asynchronous one, once its calls are slow.
+        /// The number of instances of the module; further calls wait. One handler holds at most three quarters. In an asynchronous module, and in a synchronous one with two or three instances, this begins when its calls are slow.
         ///
         /// A synchronous instance serves one call at a time, so this is also the number of calls in flight. An asynchronous
         /// instance serves [`in_flight`](Self::in_flight) calls. Calls of a module to itself have further instances, as many

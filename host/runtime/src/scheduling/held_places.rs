@@ -1,6 +1,6 @@
 //! The places in instances that the calls of one handler or listener hold. A handler gets no more than three quarters of the instances of its
-//! module, so that the others go on (spec E7): a handler whose calls are slow, and in the synchronous form every handler of a module
-//! with four instances or more. There a burst of calls would have all instances before one of the calls is slow.
+//! module, so that the other handlers go on (spec E7). The rule is for handlers with slow calls. In a synchronous module with four
+//! instances or more it is for every handler: a burst of calls would have all instances before one of the calls is slow.
 //!
 //! The thresholds are absolute: relative ones could be trained by an attacker, whose calls would make slow what is slow elsewhere.
 
